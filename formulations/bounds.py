@@ -1,0 +1,298 @@
+"""Lower bounds on the time objectives: no plan of the plain schedule, replayed by section 3, is better.
+
+Every bound here is a path through the tasks. Let t_s(i) be the compute time of chunk i on stage s and x(i) the time to
+hand chunk i to a neighbouring die. Rules ``die_serial`` and ``activation_ready`` alone give, for any waves v <= w, any
+chunks l <= m of wave v and any stages a <= b,
+
+    completion(w) >= ready(v) + sum_{i<l} t_0(i) + sum_{s<a} (t_s(l) + x(l))      stage 0, then chunk l enters a
+                     + sum_{l<=i<m} t_a(i) + sum_{a<=s<b} (t_s(m) + x(m))         a works, chunk m crosses to b
+                     + sum_{i>=m} t_b(i) + sum_{v<k<=w} sum_i t_b(i)              b works, through the later waves
+                     + sum_{s>b} (x(M-1) + t_s(M-1)),                             the last chunk leaves
+
+because each term waits for the one before it: stalls, fetches, waits for memory, link contention and the window only
+add to it. Let a and b be the first and last of the stages that have the most work, so that t_a = t_b =: t. Then the
+right side is the chunk problem A*sum t + Z*max u, u being the crossing of m, with extra costs on some chunks, whose
+minimum over all admissible cuts ``solve_chunks`` finds or bounds. The entering chunk l is the one that covers a given
+quantum; the mean over the first X quanta is a bound too, and a better one where stages before a are many: a single
+small first chunk cannot lower it. Then m must not lie before l: only chunks that end behind the X-th quantum count.
+
+Stages use the fastest die there is and transfers the fastest link and one hop, so the bound holds for every placement.
+Objectives are increasing in the completions: a weighted sum of completions is at least the weighted sum of their bounds
+under common cuts. The replay rounds each duration to a picosecond, which may shorten a path by half of that for each of
+its parts; so much is taken off.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from formulations.admissible import admissible_chunk_tokens
+from formulations.chunks.exact import path_value, solve_chunks
+from formulations.stage_path import StagePath, stage_path
+from formulations.tables import StageTables, Table
+from instances.instance import Instance
+from instances.workload import Shape, Wave, form_waves
+
+ENTRY_SPANS = (0.5, 1, 2, 4, 8)
+"""Spans X tried, in chunks of the size that the first chunks of the plain bound have."""
+_TOLERANCE = 1e-7
+"""Relative accuracy of a chunk problem's bound; a thousandth of what counts as optimal."""
+
+
+@dataclass(frozen=True)
+class BatchBound:
+    """What is proved for one batch size.
+
+    Attributes
+    ----------
+    bound_s, trivial_s
+        The bound above, and the bound without the crossing of the slowest chunk; None: no plan of this batch exists.
+    cuts
+        The relaxation's own minimisers, end positions per request shape: a good place to start a search.
+    other_cuts
+        Minimisers of all relaxations that were solved, for the same purpose.
+    reason
+        Why no plan exists, where that is proved.
+    """
+
+    batch: int
+    bound_s: float | None
+    trivial_s: float | None
+    cuts: dict[Shape, list[int]]
+    other_cuts: dict[Shape, list[list[int]]] = field(default_factory=dict)
+    reason: str | None = None
+
+    def less(self, rounding_s: float) -> BatchBound:
+        """Bounds with the rounding of durations taken off, and that of the sums behind them."""
+
+        def lowered(bound_s: float | None) -> float | None:
+            return None if bound_s is None else bound_s - rounding_s - 1e-12 * abs(bound_s)
+
+        return replace(self, bound_s=lowered(self.bound_s), trivial_s=lowered(self.trivial_s))
+
+
+class TimeBounds:
+    """Bounds of one instance, batch by batch.
+
+    Parameters
+    ----------
+    instance
+        Objective mean_latency, makespan or p95_latency.
+    chunks
+        Fixed number of chunks, or None for 1..max_chunks.
+    """
+
+    def __init__(self, instance: Instance, tables: StageTables, chunks: int | None = None) -> None:
+        self.instance = instance
+        self.tables = tables
+        self.fewest, self.most = (1, instance.pipeline.max_chunks) if chunks is None else (chunks, chunks)
+
+    def batch(
+        self,
+        batch: int,
+        deadline_s: float | None = None,
+        *,
+        largest_chunk_tokens: int | None = None,
+        enough_s: float = math.inf,
+    ) -> BatchBound:
+        """Bound for plans with this batch.
+
+        Parameters
+        ----------
+        deadline_s
+            Seconds for the search over caps; when they are over, the bound is weaker but valid.
+        largest_chunk_tokens
+            Only plans without a larger chunk; for a search, which wants the cuts (the bound holds for these plans).
+        enough_s
+            A trivial bound of at least this is returned as it is.
+        """
+        requests = self.instance.workload.all_requests()
+        waves = form_waves(requests, batch)
+        paths: dict[tuple[Shape, int], StagePath] = {}
+        for key in dict.fromkeys((wave.shape, wave.size) for wave in waves):
+            shape, size = key
+            limit, reason = admissible_chunk_tokens(self.instance, size, shape)
+            limit = min(limit, largest_chunk_tokens or limit)
+            if reason is not None:
+                return BatchBound(batch, None, None, {}, reason=reason)
+            if self.most * limit < shape[0] - shape[1]:
+                reason = f"memory admits chunks of at most {limit} tokens at batch {size}, and {self.most} of them do"
+                return BatchBound(batch, None, None, {}, reason=f"{reason} not cover {shape[0] - shape[1]} tokens")
+            paths[key] = stage_path(self.tables, size, shape, limit)
+        work = {key: self._least_work(path, key[0]) for key, path in paths.items()}
+        if any(math.isinf(seconds) for seconds in work.values()):
+            return BatchBound(batch, None, None, {}, reason="no admissible chunk list has an allowed number of chunks")
+        starts = _first_waves(waves, [work[wave.shape, wave.size] for wave in waves])
+        if self.instance.objective == "p95_latency":
+            found = self._percentile(batch, waves, starts, paths, work)
+        else:
+            found = self._weighted(batch, waves, starts, paths, deadline_s, enough_s)
+        parts = len(waves) * self.most + 2 * self.instance.pipeline.stages
+        return found.less(0.5e-12 * parts)
+
+    def _weighted(
+        self,
+        batch: int,
+        waves: list[Wave],
+        starts: list[int],
+        paths: dict[tuple[Shape, int], StagePath],
+        deadline_s: float | None,
+        enough_s: float,
+    ) -> BatchBound:
+        """A weighted sum of completions: one chunk problem for each request shape."""
+        weights = self._weights(waves)
+        constant = sum(weight * waves[start].ready_s for weight, start in zip(weights, starts, strict=True))
+        if self.instance.objective == "mean_latency":
+            arrivals = [arrival for wave in waves for arrival in wave.arrivals_s]
+            constant -= sum(arrivals) / len(arrivals)
+        problems: dict[Shape, _ChunkProblem] = {}
+        for w, (weight, start) in enumerate(zip(weights, starts, strict=True)):
+            for k in range(start, w + 1) if weight else ():
+                shape, size = waves[k].shape, waves[k].size
+                problem = problems.setdefault(shape, _ChunkProblem())
+                problem.add(paths[shape, size], weight, first=k == start, last=k == w)
+        quanta = {shape: self.tables.grid(shape).quanta for shape in problems}
+        first = {shape: problem.tables(quanta[shape], 1) for shape, problem in problems.items()}
+        trivial = constant + sum(_without_crossing(*table, self.most, self.fewest) for table in first.values())
+        if trivial >= enough_s:
+            return BatchBound(batch, trivial, trivial, {})
+        value = constant
+        cuts: dict[Shape, list[int]] = {}
+        others: dict[Shape, list[list[int]]] = {}
+        for shape, problem in problems.items():
+            share = None if deadline_s is None else deadline_s / len(problems)
+            best, cuts[shape], others[shape] = self._best_entry(problem, first[shape], share)
+            value += best
+        return BatchBound(batch, value, min(trivial, value), cuts, others)
+
+    def _best_entry(
+        self, problem: _ChunkProblem, first: tuple[Table, Table], deadline_s: float | None
+    ) -> tuple[float, list[int], list[list[int]]]:
+        """Best bound over some spans X of entering quanta; its cuts, and all cuts met."""
+        clock = None if deadline_s is None else time.monotonic() + deadline_s
+        quanta = first[0].shape[0] - 1
+        found = self._solve(*first, clock)
+        best, cuts, met = found[0], found[1], [found[1]]
+        if not problem.has_entry or not cuts:
+            return best, cuts, met
+        chunk = max(1, round(cuts[min(2, len(cuts) - 1)] / min(3, len(cuts))))
+        for span in sorted({min(quanta, max(1, round(chunk * factor))) for factor in ENTRY_SPANS}):
+            if clock is not None and time.monotonic() >= clock:
+                break
+            bound, other = self._solve(*problem.tables(quanta, span), clock)
+            if other:
+                met.append(other)
+            if bound > best and other:
+                best, cuts = bound, other
+        return best, cuts, met
+
+    def _solve(self, t: Table, u: Table, clock: float | None) -> tuple[float, list[int]]:
+        left = None if clock is None else max(0.0, clock - time.monotonic())
+        found = solve_chunks(t, u, 1.0, 1.0, self.most, self.fewest, deadline_s=left, tolerance=_TOLERANCE)
+        assert found.bound is not None
+        return found.bound, found.cuts
+
+    def _weights(self, waves: list[Wave]) -> list[float]:
+        """Weight of each wave's completion in the objective."""
+        if self.instance.objective == "makespan":
+            return [0.0] * (len(waves) - 1) + [1.0]
+        total = sum(wave.size for wave in waves)
+        return [wave.size / total for wave in waves]
+
+    def _percentile(
+        self,
+        batch: int,
+        waves: list[Wave],
+        starts: list[int],
+        paths: dict[tuple[Shape, int], StagePath],
+        work: dict[tuple[Shape, int], float],
+    ) -> BatchBound:
+        """Nearest rank is increasing in every latency, so the rank of the bounds bounds the rank.
+
+        The crossing happens in wave v, whose cuts minimise it; each later wave adds at least its least work.
+        """
+        entry: dict[tuple[Shape, int], float] = {}
+        cuts: dict[Shape, list[int]] = {}
+        for (shape, size), path in paths.items():
+            problem = _ChunkProblem()
+            problem.add(path, 1.0, first=True, last=False)
+            bound, cuts[shape] = self._solve(*problem.tables(self.tables.grid(shape).quanta, 1), None)
+            entry[shape, size] = bound
+        latencies, trivial = [], []
+        for w, (wave, start) in enumerate(zip(waves, starts, strict=True)):
+            first, later = waves[start], waves[start + 1 : w + 1]
+            behind = first.ready_s + sum(work[k.shape, k.size] for k in later)
+            latencies += [behind + entry[first.shape, first.size] - arrival for arrival in wave.arrivals_s]
+            trivial += [behind + work[first.shape, first.size] - arrival for arrival in wave.arrivals_s]
+        return BatchBound(batch, nearest_rank(latencies, 0.95), nearest_rank(trivial, 0.95), cuts)
+
+    def _least_work(self, path: StagePath, shape: Shape) -> float:
+        least = path_value(path.work, path.work, math.inf, self.most, self.fewest)
+        return math.inf if least is None else least
+
+
+def nearest_rank(values: Sequence[float], share: float) -> float:
+    """Nearest-rank percentile: the value at rank ceil(share * n)."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+class _ChunkProblem:
+    """Accumulates the weighted path costs of one request shape."""
+
+    def __init__(self) -> None:
+        self._terms: dict[int, tuple[StagePath, list[float]]] = {}
+
+    def add(self, path: StagePath, weight: float, *, first: bool, last: bool) -> None:
+        """Count one wave of a path: its work, its crossing if it comes first, its way out if it comes last."""
+        counts = self._terms.setdefault(id(path), (path, [0.0, 0.0, 0.0]))[1]
+        counts[0] += weight
+        counts[1] += weight * first
+        counts[2] += weight * last
+
+    @property
+    def has_entry(self) -> bool:
+        """Whether stages lie before the one that the path settles on, and it is known how much less work they have."""
+        return all(path.lead is not None and path.entry[0, -1] > 0 for path, _ in self._terms.values())
+
+    def tables(self, quanta: int, span: int) -> tuple[Table, Table]:
+        """Weighted work with entry and way out, and weighted crossing, for the first ``span`` quanta as entry."""
+        t, u = np.zeros((quanta + 1, quanta + 1)), np.zeros((quanta + 1, quanta + 1))
+        position = np.arange(quanta + 1)
+        covered = np.clip(np.minimum(position[None, :], span) - position[:, None], 0, None) / span
+        behind = np.clip(span - position, 0, None)[None, :] / span
+        for path, (work, crossing, out) in self._terms.values():
+            t += work * path.work
+            t[:-1, -1] += out * path.way_out[:-1]
+            if crossing:
+                u += crossing * path.crossing
+                t += crossing * np.multiply(path.entry, covered, out=np.zeros_like(t), where=covered > 0)
+                if path.lead is not None:
+                    t -= crossing * behind * path.lead
+        u[:, :span] = 0.0
+        u[np.isinf(t)] = np.inf
+        return t, u
+
+
+def _without_crossing(t: Table, u: Table, most: int, fewest: int) -> float:
+    """The work alone, with the shortest crossing that any chunk has: the trivial bound of the spec."""
+    least = path_value(t, t, math.inf, most, fewest)
+    assert least is not None
+    return least + float(u[np.isfinite(u)].min())
+
+
+def _first_waves(waves: list[Wave], work_s: list[float]) -> list[int]:
+    """For each wave w the wave v that makes ready(v) + work of v..w largest: any choice is valid."""
+    starts: list[int] = []
+    best, reach = 0, -math.inf
+    for w, wave in enumerate(waves):
+        if wave.ready_s > reach:
+            best, reach = w, wave.ready_s
+        starts.append(best)
+        reach += work_s[w]
+    return starts

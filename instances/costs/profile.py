@@ -1,0 +1,123 @@
+"""Measured chunk times: rows of chunk, prefix and seconds, from a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from instances.errors import InputError
+
+FloatArray = npt.NDArray[np.float64]
+
+_CHUNK = ("chunk", "chunk_tokens", "chunk_size")
+_PREFIX = ("prefix", "prefix_tokens", "prefix_size")
+_DIVISORS = {
+    "s": 1.0,
+    "sec": 1.0,
+    "second": 1.0,
+    "seconds": 1.0,
+    "ms": 1e3,
+    "milliseconds": 1e3,
+    "us": 1e6,
+    "µs": 1e6,
+    "microseconds": 1e6,
+    "ns": 1e9,
+    "nanoseconds": 1e9,
+}
+_TIME_NAME = re.compile(r"(?:(?:time|latency|duration|t)_)?(?P<unit>[a-zµ]+)")
+_HEADER = "a header of three columns: chunk, prefix, and a time with its unit, such as seconds, time_ms or us"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Times of the whole model for one sequence: three arrays of one length, sorted by chunk, then prefix."""
+
+    chunk: FloatArray
+    prefix: FloatArray
+    seconds: FloatArray
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Sequence[float]], *, where: str, file: str | None = None) -> Profile:
+        """Sort and check rows (chunk, prefix, seconds).
+
+        Raises
+        ------
+        InputError
+            Without rows, for a value that is not finite or out of range, for a (chunk, prefix) given twice.
+        """
+        ordered = sorted((float(chunk), float(prefix), float(seconds)) for chunk, prefix, seconds in rows)
+        if not ordered:
+            raise InputError(where, [], "at least one measured row", file=file)
+        for row in ordered:
+            if not (np.all(np.isfinite(row)) and row[0] > 0 and row[1] >= 0 and row[2] > 0):
+                raise InputError(where, list(row), "finite chunk > 0, prefix >= 0 and seconds > 0", file=file)
+        for first, second in itertools.pairwise(ordered):
+            if first[:2] == second[:2]:
+                raise InputError(where, list(second), "each pair of chunk and prefix once", file=file)
+        table = np.array(ordered, dtype=np.float64)
+        return cls(chunk=table[:, 0], prefix=table[:, 1], seconds=table[:, 2])
+
+    def rows(self) -> tuple[tuple[float, float, float], ...]:
+        """The rows again, as (chunk, prefix, seconds)."""
+        return tuple(
+            (float(chunk), float(prefix), float(seconds))
+            for chunk, prefix, seconds in zip(self.chunk, self.prefix, self.seconds, strict=True)
+        )
+
+
+def read_profile(path: Path) -> Profile:
+    """Read a CSV file of measured times; the unit of the time is in its column's name.
+
+    Raises
+    ------
+    InputError
+        For an unreadable file, an unknown, missing or doubled column, or a cell that is no number.
+    """
+    file = str(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError("", file, "the path of an existing CSV file", file=file) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("", file, f"a readable UTF-8 file ({error})", file=file) from None
+    lines = [(number, cells) for number, cells in enumerate(csv.reader(text.splitlines()), start=1) if any(cells)]
+    if not lines:
+        raise InputError("", "", _HEADER, file=file)
+    (_, header), *body = lines
+    chunk, prefix, time, divisor = _columns(header, file)
+    rows = []
+    for number, cells in body:
+        if len(cells) != len(header):
+            raise InputError(f"line {number}", ",".join(cells), f"{len(header)} cells", file=file)
+        try:
+            rows.append((float(cells[chunk]), float(cells[prefix]), float(cells[time]) / divisor))
+        except ValueError:
+            raise InputError(f"line {number}", ",".join(cells), "numbers in every column", file=file) from None
+    return Profile.from_rows(rows, where="rows", file=file)
+
+
+def _columns(header: list[str], file: str) -> tuple[int, int, int, float]:
+    """Positions of chunk, prefix and time, and what the time is divided by to give seconds."""
+    chunk = prefix = time = -1
+    divisor = 1.0
+    for position, title in enumerate(header):
+        name = re.sub(r"[^a-z0-9µ]+", "_", title.strip().lower()).strip("_")
+        match = _TIME_NAME.fullmatch(name)
+        if name in _CHUNK and chunk < 0:
+            chunk = position
+        elif name in _PREFIX and prefix < 0:
+            prefix = position
+        elif match is not None and match["unit"] in _DIVISORS and time < 0:
+            time, divisor = position, _DIVISORS[match["unit"]]
+        else:
+            raise InputError(title, ",".join(header), _HEADER, file=file)
+    if min(chunk, prefix, time) < 0:
+        raise InputError("", ",".join(header), _HEADER, file=file)
+    return chunk, prefix, time, divisor

@@ -1,0 +1,59 @@
+"""The one error that bad input raises, whatever is wrong with it."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """Input that cannot be used: names the file, the field, the value and what is allowed.
+
+    Commands print it as one message and exit with code 2.
+
+    Parameters
+    ----------
+    field
+        Dotted path of the field, for example ``hardware.die.hbm_bytes``; empty for the document as a whole.
+    value
+        The offending value, shown shortened.
+    allowed
+        What is allowed instead, as a noun phrase or a sentence.
+    file
+        The file it came from, where there is one.
+    """
+
+    def __init__(self, field: str, value: object, allowed: str, *, file: str | None = None) -> None:
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+        self.file = file
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.file, self.field) if part)
+        shown = _shorten(self.value)
+        return f"{where or 'input'}: {shown} is not allowed; expected {self.allowed}"
+
+    def in_file(self, file: str) -> InputError:
+        """The same error with the file named, unless one is named already."""
+        return self if self.file else InputError(self.field, self.value, self.allowed, file=file)
+
+
+class InfeasibleError(Exception):
+    """The data are sound, but no plan can exist; carries the rule that forbids it (exit code 1).
+
+    Parameters
+    ----------
+    rule
+        Name of the rule as in the specification.
+    reason
+        One readable sentence with the amounts.
+    """
+
+    def __init__(self, rule: str, reason: str) -> None:
+        self.rule = rule
+        self.reason = reason
+        super().__init__(f"{rule}: {reason}")
+
+
+def _shorten(value: object, limit: int = 80) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

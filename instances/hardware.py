@@ -1,0 +1,129 @@
+"""Hardware: a grid of dies, their rates, the links between neighbours, an optional host tier (spec section 1)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from instances.base import Document
+from instances.errors import InputError
+from instances.mesh import Mesh
+from instances.units import Bytes, BytesPerSecond, FlopsPerSecond, Seconds
+
+Efficiency = Annotated[float, Field(gt=0, le=1)]
+Position = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
+Count = Annotated[int, Field(ge=1, strict=True)]
+
+
+class Die(Document):
+    """Rates and memory of one die; efficiencies are the reachable share of a peak, in (0, 1]."""
+
+    peak_flops: FlopsPerSecond
+    hbm_bytes: Bytes
+    hbm_bytes_per_s: BytesPerSecond
+    gemm_efficiency: Efficiency = 1.0
+    attention_efficiency: Efficiency = 1.0
+    hbm_efficiency: Efficiency = 1.0
+    layer_overhead_s: Seconds = 0.0
+    chunk_overhead_s: Seconds = 0.0
+
+
+class Host(Document):
+    """DRAM behind every die, reached over the die's own host link, one each way."""
+
+    host_bytes: Bytes
+    host_bytes_per_s: BytesPerSecond
+
+
+class DieOverride(Document):
+    """What differs at one die; keys as in ``die``."""
+
+    at: Position
+    peak_flops: FlopsPerSecond | None = None
+    hbm_bytes: Bytes | None = None
+    hbm_bytes_per_s: BytesPerSecond | None = None
+    gemm_efficiency: Efficiency | None = None
+    attention_efficiency: Efficiency | None = None
+    hbm_efficiency: Efficiency | None = None
+    layer_overhead_s: Seconds | None = None
+    chunk_overhead_s: Seconds | None = None
+
+
+class Hardware(Document):
+    """A wafer, or a grid of wafers, of dies. ``rows`` and ``columns`` are per wafer."""
+
+    name: str | None = None
+    source: str | None = None
+    rows: Count
+    columns: Count
+    wafers: tuple[Count, Count] = (1, 1)
+    link_bytes_per_s: BytesPerSecond
+    wafer_link_bytes_per_s: BytesPerSecond | None = None
+    hop_latency_s: Seconds = 0.0
+    disabled_dies: tuple[Position, ...] = ()
+    disabled_links: tuple[tuple[Position, Position], ...] = ()
+    die: Die
+    dies: tuple[DieOverride, ...] = ()
+    host: Host | None = None
+
+    @model_validator(mode="after")
+    def _inside_the_grid(self) -> Self:
+        for position in self.disabled_dies:
+            self._check_inside(position, "disabled_dies")
+        for override in self.dies:
+            self._check_inside(override.at, "dies.at")
+        if len({override.at for override in self.dies}) < len(self.dies):
+            raise InputError("dies", [list(override.at) for override in self.dies], "each die at most once")
+        for a, b in self.disabled_links:
+            self._check_inside(a, "disabled_links")
+            self._check_inside(b, "disabled_links")
+            if abs(a[0] - b[0]) + abs(a[1] - b[1]) != 1:
+                raise InputError("disabled_links", [list(a), list(b)], "two neighbouring dies")
+        return self
+
+    def _check_inside(self, position: tuple[int, int], field: str) -> None:
+        if position[0] >= self.total_rows or position[1] >= self.total_columns:
+            allowed = f"[row, column] inside the {self.total_rows}x{self.total_columns} grid, counted from 0"
+            raise InputError(field, list(position), allowed)
+
+    @property
+    def total_rows(self) -> int:
+        """Rows of the whole grid, over all wafers."""
+        return self.rows * self.wafers[0]
+
+    @property
+    def total_columns(self) -> int:
+        """Columns of the whole grid, over all wafers."""
+        return self.columns * self.wafers[1]
+
+    @property
+    def seam_bytes_per_s(self) -> float:
+        """Speed of a link that crosses a wafer edge; as inside a wafer unless given."""
+        return self.link_bytes_per_s if self.wafer_link_bytes_per_s is None else self.wafer_link_bytes_per_s
+
+    @property
+    def live_dies(self) -> list[tuple[int, int]]:
+        """Enabled dies, row by row."""
+        dead = set(self.disabled_dies)
+        grid = ((row, column) for row in range(self.total_rows) for column in range(self.total_columns))
+        return [position for position in grid if position not in dead]
+
+    def die_at(self, position: tuple[int, int]) -> Die:
+        """The die at a position, with its override applied."""
+        for override in self.dies:
+            if override.at == position:
+                changes: dict[str, Any] = override.model_dump(exclude_none=True, exclude={"at"})
+                return self.die.model_copy(update=changes)
+        return self.die
+
+    def mesh(self) -> Mesh:
+        """Geometry of the grid: links, routes, hops."""
+        return Mesh(
+            rows=self.total_rows,
+            columns=self.total_columns,
+            wafer_rows=self.rows,
+            wafer_columns=self.columns,
+            disabled_dies=frozenset(self.disabled_dies),
+            disabled_links=frozenset(self.disabled_links),
+        )

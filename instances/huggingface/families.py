@@ -1,0 +1,123 @@
+"""What a model_type implies without saying it in config.json; read from the model classes of transformers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Bias = Literal["never", "always", "attention_bias"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Conventions of one model_type.
+
+    ``qkv_bias`` and ``output_bias`` are fixed, or follow the key attention_bias. ``sliding`` says which layers slide
+    where no layer_types list does: none, all, all but each ``pattern``-th, or those from max_window_layers on.
+    """
+
+    latent: bool = False
+    hybrid: Literal["no", "layer_types", "pattern"] = "no"
+    norms: int = 2
+    qk_norm: Literal["none", "head", "full"] = "none"
+    qkv_bias: Bias = "never"
+    output_bias: Bias = "never"
+    sinks: bool = False
+    gated: bool = True
+    expert_bias: bool = False
+    router_bias: bool = False
+    shared_gate: bool = False
+    dense_beside_experts: bool = False
+    sliding: Literal["none", "all", "pattern", "upper"] = "none"
+    pattern: int | None = None
+    tied: bool = False
+
+
+_LLAMA = Family(qkv_bias="attention_bias", output_bias="attention_bias")
+_MISTRAL = Family(sliding="all")
+_QWEN2 = Family(qkv_bias="always", shared_gate=True, sliding="upper")
+_QWEN3 = Family(qkv_bias="attention_bias", output_bias="attention_bias", qk_norm="head", sliding="upper")
+_QWEN3_NEXT = Family(
+    hybrid="layer_types",
+    qkv_bias="attention_bias",
+    output_bias="attention_bias",
+    qk_norm="head",
+    shared_gate=True,
+)
+_DEEPSEEK = Family(latent=True)
+_DEEPSEEK_V3 = Family(latent=True, router_bias=True)
+_GEMMA3 = Family(
+    norms=4,
+    qk_norm="head",
+    qkv_bias="attention_bias",
+    output_bias="attention_bias",
+    sliding="pattern",
+    pattern=6,
+    tied=True,
+)
+# Beside the four norms of Gemma 3: three around the experts, and the router's scale; one scale an expert.
+_GEMMA4 = Family(
+    norms=8,
+    qk_norm="head",
+    qkv_bias="attention_bias",
+    output_bias="attention_bias",
+    router_bias=True,
+    dense_beside_experts=True,
+    sliding="none",
+    tied=True,
+)
+
+FAMILIES: dict[str, Family] = {
+    "llama": _LLAMA,
+    "llama4_text": Family(),
+    "mistral": _MISTRAL,
+    "ministral3": _MISTRAL,
+    "mixtral": _MISTRAL,
+    "phi3": _MISTRAL,
+    "qwen2": _QWEN2,
+    "qwen2_moe": _QWEN2,
+    "qwen3": _QWEN3,
+    "qwen3_moe": _QWEN3,
+    "qwen3_next": _QWEN3_NEXT,
+    "qwen3_5_text": _QWEN3_NEXT,
+    "qwen3_5_moe_text": _QWEN3_NEXT,
+    "gemma": Family(qkv_bias="attention_bias", output_bias="attention_bias", tied=True),
+    "gemma2": Family(
+        norms=4,
+        qkv_bias="attention_bias",
+        output_bias="attention_bias",
+        sliding="pattern",
+        pattern=2,
+        tied=True,
+    ),
+    "gemma3_text": _GEMMA3,
+    "gemma4_text": _GEMMA4,
+    "gpt_oss": Family(
+        qkv_bias="attention_bias", output_bias="attention_bias", sinks=True, expert_bias=True, router_bias=True
+    ),
+    "glm4_moe": Family(qkv_bias="attention_bias", qk_norm="head", router_bias=True),
+    "minimax_m2": Family(qk_norm="full", router_bias=True),
+    "deepseek_v2": _DEEPSEEK,
+    "deepseek_v3": _DEEPSEEK_V3,
+    "deepseek_v32": _DEEPSEEK_V3,
+    "kimi_k2": _DEEPSEEK_V3,
+    "glm_moe_dsa": _DEEPSEEK_V3,
+    "nemotron_h": Family(
+        hybrid="pattern",
+        norms=1,
+        gated=False,
+        router_bias=True,
+        qkv_bias="attention_bias",
+        output_bias="attention_bias",
+    ),
+}
+
+OUTER_NAMES = {
+    "gemma3": "gemma3_text",
+    "gemma4": "gemma4_text",
+    "qwen3_5": "qwen3_5_text",
+    "qwen3_5_moe": "qwen3_5_moe_text",
+    "llama4": "llama4_text",
+    "mistral3": "mistral",
+}
+"""model_type of a multimodal config whose text_config does not name its own."""

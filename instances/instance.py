@@ -1,0 +1,158 @@
+"""An instance: what is given (spec section 1), read from JSON and checked as a whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from instances.base import Document, read_json
+from instances.catalogue import load_model
+from instances.costs import CostSpec, RooflineSpec, StageCost, TableSpec, make_costs
+from instances.errors import InputError
+from instances.hardware import Hardware
+from instances.huggingface import read_config
+from instances.model import Model
+from instances.pipeline import Pipeline, balanced_layers
+from instances.workload import Workload, read_trace
+
+Objective = Literal["mean_latency", "makespan", "p95_latency", "max_tokens"]
+_BYTE_KEYS = ("weight_bytes", "kv_bytes", "activation_bytes")
+
+
+class Instance(Document):
+    """Hardware, model, workload, pipeline limits, cost model and objective.
+
+    ``Instance.load`` reads the published JSON form, in which the model may be a catalogue name or a Hugging Face
+    config; here the model is always spelled out.
+    """
+
+    schema_version: Literal[1] = 1
+    name: Annotated[str, Field(min_length=1)]
+    source: str | None = None
+    hardware: Hardware
+    model: Model
+    workload: Workload
+    pipeline: Pipeline
+    costs: CostSpec = RooflineSpec()
+    objective: Objective = "mean_latency"
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an instance file; relative paths in it are relative to it.
+
+        Raises
+        ------
+        InputError
+            With file, field, value and what is allowed.
+        """
+        file = str(path)
+        try:
+            return cls.read(read_json(path), base_dir=Path(path).parent, file=file)
+        except InputError as error:
+            raise error.in_file(file) from error
+
+    @classmethod
+    def read(cls, data: Any, *, base_dir: Path = Path(), file: str | None = None) -> Self:
+        """Read the published JSON form from plain data."""
+        if not isinstance(data, dict):
+            raise InputError("", data, "a JSON object", file=file)
+        resolved = dict(data)
+        if "model" in resolved:
+            resolved["model"] = _resolve_model(resolved["model"], base_dir)
+        workload = resolved.get("workload")
+        if isinstance(workload, dict) and isinstance(workload.get("trace"), str):
+            rows = read_trace(base_dir / workload["trace"], "workload.trace")
+            resolved["workload"] = {**workload, "trace": rows}
+        if isinstance(costs := resolved.get("costs"), dict) and costs.get("kind") == "table":
+            resolved["costs"] = _inline_table(costs, base_dir)
+        return cls.parse(resolved, file=file)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        pipeline, layers, live = self.pipeline, len(self.model.layer_kinds), len(self.hardware.live_dies)
+        if pipeline.stages > live:
+            raise InputError("pipeline.stages", pipeline.stages, f"at most {live}, the number of enabled dies")
+        if pipeline.stages > layers:
+            raise InputError("pipeline.stages", pipeline.stages, f"at most {layers}, the number of layers")
+        if isinstance(pipeline.layers, tuple) and sum(pipeline.layers) != layers:
+            raise InputError(
+                "pipeline.layers", list(pipeline.layers), f"numbers with the sum {layers}, the layers of the model"
+            )
+        for cut in pipeline.forbidden_cuts:
+            if cut >= layers:
+                raise InputError("pipeline.forbidden_cuts", cut, f"a layer index below {layers}")
+        if self.workload.tokens is not None:
+            uncached = self.workload.tokens - self.workload.cached_tokens
+            if uncached < pipeline.chunk_quantum:
+                allowed = f"at least the chunk_quantum ({pipeline.chunk_quantum}) after the cached tokens"
+                raise InputError("workload.tokens", self.workload.tokens, allowed)
+        return self
+
+    def canonical(self) -> dict[str, Any]:
+        """Plain data in base units with everything spelled out; reading it back gives an equal instance."""
+        return self.model_dump(mode="json")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the canonical instance without its names and remarks, 32 hexadecimal digits."""
+        facts = self.canonical()
+        facts.pop("name")
+        for part in (facts, facts["hardware"], facts["model"]):
+            part.pop("source", None)
+            part.pop("name", None)
+        text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @cached_property
+    def stage_cost(self) -> StageCost:
+        """The cost model of this instance."""
+        return make_costs(self.model, self.costs, Path())
+
+    @property
+    def fixed_layers(self) -> tuple[int, ...] | None:
+        """Layers per stage where the instance decides them, None where they are free."""
+        split = self.pipeline.layers
+        if split == "free":
+            return None
+        if split == "balanced":
+            return balanced_layers(len(self.model.layer_kinds), self.pipeline.stages)
+        assert isinstance(split, tuple)
+        return split
+
+
+def _resolve_model(data: Any, base_dir: Path) -> Any:
+    """Spell a model out: from the catalogue, from a Hugging Face config, or as it is."""
+    if not isinstance(data, dict):
+        raise InputError("model", data, 'an object: {"name": ...}, {"huggingface": path} or a description')
+    changes = {key: data[key] for key in _BYTE_KEYS if key in data}
+    reference = {key: value for key, value in data.items() if key not in _BYTE_KEYS}
+    if set(reference) == {"name"}:
+        model = load_model(_text(reference["name"], "model.name"))
+    elif set(reference) == {"huggingface"}:
+        model = read_config(base_dir / _text(reference["huggingface"], "model.huggingface"))
+    elif "huggingface" in reference:
+        extra = sorted(set(reference) - {"huggingface"})
+        raise InputError(f"model.{extra[0]}", data[extra[0]], f"beside huggingface only {', '.join(_BYTE_KEYS)}")
+    else:
+        return data
+    merged: dict[str, Any] = {**model.model_dump(mode="json"), **changes}
+    return merged
+
+
+def _inline_table(data: dict[str, Any], base_dir: Path) -> TableSpec:
+    """Read a table's file now, so that the instance stands alone."""
+    try:
+        return TableSpec.parse(data).inlined(base_dir)
+    except InputError as error:
+        raise InputError(f"costs.{error.field}".rstrip("."), error.value, error.allowed, file=error.file) from None
+
+
+def _text(value: Any, field: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise InputError(field, value, "a text")
+    return value

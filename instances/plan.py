@@ -1,0 +1,85 @@
+"""A plan: the decisions (spec section 1), as exchanged in JSON (spec ``interface.md``)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import accumulate
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator
+
+from instances.base import Document, read_json
+from instances.workload import Shape
+
+Creditor = Annotated[int, Field(ge=0, strict=True)] | Literal["host"]
+Index = Annotated[int, Field(ge=0, strict=True)]
+
+
+class SpillRow(Document):
+    """``tokens`` of chunk ``chunk`` (per sequence) of stage ``stage`` are kept at ``creditor``."""
+
+    stage: Index
+    chunk: Index
+    creditor: Creditor
+    tokens: Annotated[int, Field(ge=0, strict=True)]
+    shape: tuple[Index, Index] | None = None
+
+
+class Plan(Document):
+    """Batch, layers per stage, placement, chunk lists, spill and schedule.
+
+    ``chunks`` maps the number of uncached tokens (as a string, JSON keys are) to the chunk sizes in tokens.
+    ``instance`` is the fingerprint of the instance it was made for.
+    """
+
+    schema_version: Literal[1] = 1
+    instance: str
+    batch: Annotated[int, Field(ge=1, strict=True)]
+    layers: tuple[Annotated[int, Field(strict=True)], ...]
+    placement: tuple[tuple[Index, Index], ...]
+    chunks: dict[str, tuple[Annotated[int, Field(strict=True)], ...]]
+    spill: tuple[SpillRow, ...] = ()
+    schedule: Literal["chunked"] = "chunked"
+
+    @field_validator("chunks")
+    @classmethod
+    def _keys_are_counts(cls, value: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+        for key, sizes in value.items():
+            if not key.isascii() or not key.isdecimal() or str(int(key)) != key:
+                raise ValueError(f"chunk lists keyed by a number of uncached tokens, not {key!r}")
+            if not sizes:
+                raise ValueError(f"a list of at least one chunk for {key} tokens")
+        return value
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a plan file, or the plan inside a result file.
+
+        Raises
+        ------
+        InputError
+            For anything that is not a plan.
+        """
+        data = read_json(path)
+        if isinstance(data, dict) and isinstance(data.get("plan"), dict):
+            data = data["plan"]
+        return cls.parse(data, file=str(path))
+
+    def to_json(self) -> str:
+        """The plan as JSON text, without keys that are null."""
+        return json.dumps(self.model_dump(mode="json", exclude_none=True), indent=1)
+
+    def chunk_sizes(self, uncached_tokens: int) -> tuple[int, ...]:
+        """Chunk sizes for requests with that many tokens to compute."""
+        return self.chunks[str(uncached_tokens)]
+
+    def spill_of(self, shape: Shape) -> Iterator[SpillRow]:
+        """Rows that concern requests of a shape; a row without a shape concerns the only one."""
+        return (row for row in self.spill if row.shape is None or row.shape == shape)
+
+    @property
+    def layer_starts(self) -> tuple[int, ...]:
+        """First layer of each stage."""
+        return (0, *accumulate(self.layers))[: len(self.layers)]

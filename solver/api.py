@@ -1,0 +1,161 @@
+"""``solve``: one call from an instance to a checked, replayed, bounded result."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from formulations.scope import plain_scope
+from formulations.tables import StageTables
+from instances.errors import InputError
+from instances.instance import Instance
+from instances.plan import Plan
+from solver.evaluate import Evaluator
+from solver.incumbent import Incumbent, Listener
+from solver.limits import Limits
+from solver.methods import find_method
+from solver.result import Engine, ObjectiveValue, Result, Status, StopReason, relative_gap
+from solver.search import Search
+
+PROOF_SHARE = 0.3
+"""Share of the time limit that goes to the bounds at most."""
+DEFAULT_PROOF_S = 60.0
+OPTIMAL_GAP = 1e-4
+"""At most this counts as optimal (spec section 4)."""
+
+
+def solve(
+    instance: Instance,
+    method: str = "exact",
+    *,
+    limits: Limits | None = None,
+    seed: int = 0,
+    chunks: int | None = None,
+    knobs: Mapping[str, object] | None = None,
+    listener: Listener | None = None,
+    note: Callable[[str], None] | None = None,
+) -> Result:
+    """Plan, prove, replay.
+
+    Parameters
+    ----------
+    method
+        A name from ``METHODS``.
+    limits
+        Time, gap, workers; 60 seconds unless given.
+    chunks
+        Fixed number of chunks, or None: the method chooses.
+    knobs
+        Parameters of the method by name.
+    listener, note
+        Called at each improvement, and with a line at the start of each part of the work.
+
+    Returns
+    -------
+    Result
+        The plan is checked and replayed, its value is the replay's. An interruption (Ctrl-C) gives the best plan so far
+        with ``stop_reason`` interrupted.
+
+    Raises
+    ------
+    InputError
+        For an unknown method or knob, or a number of chunks that the instance does not admit.
+    """
+    chosen = find_method(method)
+    settings = chosen.settings(knobs or {})
+    _check_chunks(instance, chunks)
+    limits = limits or Limits()
+    deadline = limits.start()
+    evaluator = Evaluator(instance)
+    search = Search(
+        instance=instance,
+        evaluator=evaluator,
+        tables=StageTables(instance),
+        incumbent=Incumbent(evaluator, deadline, listener),
+        deadline=deadline,
+        limits=limits,
+        rng=np.random.default_rng(seed),
+        chunks=chunks,
+        knobs=settings,
+        seed=seed,
+        note=note or (lambda line: None),
+    )
+    interrupted, answer = False, None
+    try:
+        search.note("bounds")
+        search.prove(DEFAULT_PROOF_S if limits.time_s is None else PROOF_SHARE * limits.time_s)
+        if search.infeasible_reason is None:
+            answer = chosen.run(search)
+    except KeyboardInterrupt:
+        interrupted = True
+    return _result(search, method, answer or search.incumbent.plan, interrupted)
+
+
+def _result(search: Search, method: str, plan: Plan | None, interrupted: bool) -> Result:
+    """Check and replay the answer once more, and say what is known."""
+    instance, incumbent = search.instance, search.incumbent
+    final = None if plan is None else search.evaluator.full(plan)
+    value = None if final is None else final.value
+    bound = incumbent.bound
+    status, stop = _status(search, value, interrupted)
+    reason = search.infeasible_reason
+    if reason is None and value is None:
+        reason = final.reason if final is not None else search.why_not()
+    return Result(
+        instance=instance.canonical(),
+        fingerprint=instance.fingerprint,
+        method=method,
+        status=status,
+        stop_reason=stop,
+        objective=ObjectiveValue(
+            name=instance.objective,
+            value=value,
+            bound=bound,
+            gap=relative_gap(value, bound),
+            bound_scope=None if bound is None else plain_scope(instance, search.chunks),
+            trivial_bound=search.trivial_bound,
+        ),
+        plan=None if value is None else plan,
+        metrics=None if final is None else final.metrics,
+        violations=() if final is None else final.violations,
+        reason=reason,
+        runtime_s=round(search.deadline.elapsed_s, 3),
+        seed=search.seed,
+        engine=Engine(
+            name="waferplan",
+            version=importlib.metadata.version("waferplan"),
+            native_status=f"{search.evaluator.replays} replays",
+        ),
+        trace=tuple(incumbent.trace),
+        compared=tuple(search.compared),
+        details=search.details,
+    )
+
+
+def _status(search: Search, value: float | None, interrupted: bool) -> tuple[Status, StopReason]:
+    if search.infeasible_reason is not None:
+        return "infeasible", "proved"
+    gap = relative_gap(value, search.incumbent.bound)
+    if value is None:
+        status: Status = "unknown"
+    else:
+        status = "optimal" if gap is not None and gap <= OPTIMAL_GAP else "feasible"
+    if interrupted:
+        return status, "interrupted"
+    if gap is not None and gap <= OPTIMAL_GAP:
+        return status, "proved"
+    if gap is not None and gap <= search.limits.gap:
+        return status, "gap"
+    return status, "time_limit" if search.deadline.over else "iterations"
+
+
+def _check_chunks(instance: Instance, chunks: int | None) -> None:
+    if chunks is None:
+        return
+    most = instance.pipeline.max_chunks
+    for tokens in instance.workload.uncached_counts:
+        most = min(most, -(-tokens // instance.pipeline.chunk_quantum))
+    if not 1 <= chunks <= most:
+        raise InputError("chunks", chunks, f"a number from 1 to {most} (max_chunks, and one quantum for each chunk)")

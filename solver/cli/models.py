@@ -1,0 +1,79 @@
+"""``waferplan models``: the catalogue, and the size of one model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from instances.catalogue import load_model, model_names
+from instances.huggingface import read_config
+from instances.model import Model
+from instances.parameters import summary
+from solver.cli.errors import DONE, one_line
+from solver.cli.tables import UNKNOWN, amount, pairs, table
+from solver.cli.terminal import show, show_json
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("models", epilog="Example: waferplan models --show deepseek-v3")
+def models_command(
+    show_one: Annotated[
+        str | None,
+        typer.Option("--show", metavar="NAME|config.json", help="One model, or a Hugging Face config.json, in full."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """List the models of the catalogue; bytes are at each model's own widths."""
+    if show_one is not None:
+        facts = summary(named_model(show_one))
+        if as_json:
+            show_json(facts)
+        else:
+            show(pairs(_lines(facts)))
+        return DONE
+    models = [summary(load_model(name)) for name in model_names()]
+    if as_json:
+        show_json(models)
+    else:
+        columns = ("model", "layers", "parameters", "active", "weights", "KV a token", "KV kept")
+        show(table(columns, (_row(facts) for facts in models), numbers=columns[1:]))
+    return DONE
+
+
+def is_file(name: str) -> bool:
+    """Whether a model is meant as a file: catalogue names have no suffix and no folder."""
+    return name.endswith(".json") or "/" in name or "\\" in name
+
+
+def named_model(name: str) -> Model:
+    """A model of the catalogue, or one read from a config.json."""
+    return read_config(Path(name)) if is_file(name) else load_model(name)
+
+
+def _row(facts: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        facts["name"],
+        str(sum(facts["layers"].values())),
+        amount(facts["parameters_total"], ""),
+        amount(facts["parameters_active"], ""),
+        amount(facts["weight_bytes"]),
+        amount(facts["kv_bytes_per_token"]),
+        amount(facts["kv_window_bytes"]),
+    )
+
+
+def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in facts["layers"].items())
+    return [
+        ("model", one_line(facts["name"])),
+        ("layers", f"{sum(facts['layers'].values())}: {one_line(kinds)}"),
+        ("parameters", f"{facts['parameters_total']} ({amount(facts['parameters_total'], '')})"),
+        ("active a token", f"{facts['parameters_active']} ({amount(facts['parameters_active'], '')})"),
+        ("weights", amount(facts["weight_bytes"])),
+        ("KV a token", f"{facts['kv_bytes_per_token']} B, in full-attention and MLA layers"),
+        ("KV kept", f"{amount(facts['kv_window_bytes'])} at most a sequence, in sliding layers and states"),
+        ("source", one_line(facts["source"] or UNKNOWN)),
+    ]

@@ -1,0 +1,54 @@
+"""The heuristics beside the exact search: a start that may be better, and rows for the comparison table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from instances.plan import Plan
+from solver.incumbent import Incumbent
+from solver.limits import Deadline
+from solver.method import Method
+from solver.policies.registry import POLICIES
+from solver.result import Compared
+from solver.search import Search
+
+MOST_S = 15.0
+"""Seconds for one heuristic at most."""
+
+
+def compare(search: Search) -> None:
+    """Run every policy with its default knobs and the search's seed; note its value, or why it has none."""
+    runs: list[tuple[Method, dict[str, str]]] = [(policy, {}) for policy in POLICIES]
+    runs += [(policy, {"batch": "best"}) for policy in POLICIES if "batch" in policy.knobs]
+    for number, (policy, changes) in enumerate(runs):
+        name = " ".join([policy.name, *(f"{knob}={value}" for knob, value in changes.items())])
+        share = search.deadline.share(1.0 / (len(runs) - number + 1), MOST_S)
+        if search.deadline.over:
+            search.compared.append(Compared(method=name, value=None, note="not run: time was up"))
+            continue
+        search.note(name)
+        deadline = Deadline(share)
+        own = replace(
+            search,
+            incumbent=Incumbent(search.evaluator, deadline),
+            deadline=deadline,
+            rng=np.random.default_rng(search.seed),
+            knobs=policy.settings(changes),
+            details={},
+            failed=None,
+        )
+        answer = policy.run(own) or own.incumbent.plan
+        search.compared.append(_row(own, name, answer))
+        if answer is not None:
+            search.offer(answer)
+
+
+def _row(own: Search, name: str, answer: Plan | None) -> Compared:
+    stopped = "stopped by its share of the time" if own.deadline.over else ""
+    if answer is None:
+        return Compared(method=name, value=None, note="; ".join(part for part in (own.why_not(), stopped) if part))
+    chunks = max(len(sizes) for sizes in answer.chunks.values())
+    value = own.evaluator.value(answer)
+    return Compared(method=name, value=value, chunks=chunks, batch=answer.batch, note=stopped)

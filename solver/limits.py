@@ -1,0 +1,59 @@
+"""When a search stops: one deadline over everything it does (building, solving, polishing)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one ``solve`` call.
+
+    Parameters
+    ----------
+    time_s
+        Wall-clock limit in seconds; None lets a method run to its own end.
+    gap
+        Stop once the relative gap between value and bound is at most this.
+    workers
+        Threads an engine may use.
+    deterministic
+        Same input, same output: one worker, work limits instead of clocks where an engine offers them.
+    """
+
+    time_s: float | None = 60.0
+    gap: float = 1e-4
+    workers: int = 1
+    deterministic: bool = False
+
+    def start(self) -> Deadline:
+        """Start the clock."""
+        return Deadline(self.time_s)
+
+
+@dataclass
+class Deadline:
+    """A running clock; asked by everything that may take long."""
+
+    time_s: float | None
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds left, at least 0; None without a limit."""
+        return None if self.time_s is None else max(0.0, self.time_s - self.elapsed_s)
+
+    @property
+    def over(self) -> bool:
+        """Whether time is up."""
+        return self.time_s is not None and self.elapsed_s >= self.time_s
+
+    def share(self, fraction: float, at_most_s: float) -> float:
+        """Seconds for a part of the work: a fraction of what is left, at most so many."""
+        return at_most_s if self.left_s is None else min(at_most_s, fraction * self.left_s)

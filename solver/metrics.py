@@ -1,0 +1,2 @@
+def metrics_of(*a):
+    return None

@@ -1,0 +1,53 @@
+"""Layer split and placement that a policy starts from, and the table of its slowest stage."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from formulations.tables import Table, fastest_die
+from instances.pipeline import balanced_layers
+from instances.workload import Shape
+from solver.placing import paired_placement, pipeline_placement
+from solver.search import Placement, Search
+
+
+def layer_split(search: Search) -> tuple[int, ...]:
+    """The instance's split; where it is free, the balanced one moved off forbidden cuts."""
+    fixed = search.instance.fixed_layers
+    if fixed is not None:
+        return fixed
+    layers, stages = search.instance.model.layer_count, search.stages
+    forbidden = set(search.instance.pipeline.forbidden_cuts)
+    stops = list(accumulate(balanced_layers(layers, stages)))[:-1]
+    allowed = [cut for cut in range(1, layers) if cut not in forbidden]
+    chosen: list[int] = []
+    for left, stop in enumerate(stops):
+        still = len(stops) - left - 1
+        usable = [cut for cut in allowed if cut > (chosen[-1] if chosen else 0)]
+        usable = usable[: len(usable) - still]
+        if not usable:
+            return balanced_layers(layers, stages)
+        chosen.append(min(usable, key=lambda cut: (abs(cut - stop), cut)))
+    ends = [*chosen, layers]
+    return tuple(end - start for start, end in zip([0, *chosen], ends, strict=True))
+
+
+def pipeline_layout(search: Search) -> tuple[tuple[int, ...], Placement]:
+    """Split, and a placement that keeps pipeline neighbours close."""
+    return layer_split(search), pipeline_placement(search)
+
+
+def paired_layout(search: Search) -> tuple[tuple[int, ...], Placement]:
+    """Split, and a placement with cross-half partners on neighbouring dies where the mesh admits it."""
+    return layer_split(search), paired_placement(search)
+
+
+def heaviest_table(search: Search, size: int, shape: Shape) -> Table:
+    """Compute seconds of every chunk on the stage that is slowest on the whole request, head excluded."""
+    split, die = layer_split(search), fastest_die(search.instance)
+    stops = list(accumulate(split))
+    tables = [
+        search.tables.stage(die, stop - count, stop, size, shape, head=False)
+        for stop, count in zip(stops, split, strict=True)
+    ]
+    return max(tables, key=lambda table: float(table[0, -1]))

@@ -1,0 +1,131 @@
+"""MBKR, MOCAP's memory-balanced KV reallocation: fixed cross-half pairs, one threshold rule for all stages.
+
+As we read Fig. 5 of the paper (arXiv 2606.22968): with s_i chunks of the wave computed, a stage keeps everything while
+s_i < p1, hosts its partner's chunks while p1 <= s_i < p2, and spills while s_i >= p2. Partners are N/2 apart, so
+p1 = p2 - (N/2 mod M). We spill whole chunks p2 <= i < p2 + n of every stage to its partner, with the least n that the
+replay runs with; the paper gives no amounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.tables import fastest_die
+from instances.plan import Plan, SpillRow
+from instances.workload import Shape
+from solver.search import Placement, Search
+
+Sizes = Mapping[int, tuple[int, ...]]
+
+MORE_WINDOWS = 2
+"""Wider windows tried after the first that runs: more spill can mean fewer waits."""
+MOST_REPLAYS = 80
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Chunks p2 <= i < p2 + n of every stage go to the partner."""
+
+    p2: int
+    n: int
+
+    def p1(self, stages: int, chunks: int) -> int:
+        """First chunk count at which a stage hosts."""
+        return self.p2 - (stages // 2) % chunks
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What MBKR takes as given."""
+
+    layers: tuple[int, ...]
+    placement: Placement
+
+
+def partner(stage: int, stages: int) -> int | None:
+    """The stage half a pipeline away; with an odd number of stages the last one has none."""
+    half = stages // 2
+    if stage < half:
+        return stage + half
+    return stage - half if stage < 2 * half else None
+
+
+def spilled_plan(search: Search, batch: int, sizes: Sizes, layout: Layout, windows: Mapping[Shape, Thresholds]) -> Plan:
+    """The plan with these thresholds for each request shape."""
+    rows = []
+    many = len(windows) > 1
+    for shape, window in windows.items():
+        chunks = sizes[shape[0] - shape[1]]
+        for stage in range(search.stages):
+            creditor = partner(stage, search.stages)
+            if creditor is not None:
+                rows += [
+                    SpillRow(stage=stage, chunk=i, creditor=creditor, tokens=chunks[i], shape=shape if many else None)
+                    for i in range(window.p2, window.p2 + window.n)
+                ]
+    return search.plan(batch, sizes, layout.layers, layout.placement, rows)
+
+
+def fit(search: Search, batch: int, sizes: Sizes, layout: Layout) -> tuple[Plan, dict[Shape, Thresholds], float] | None:
+    """Thresholds with which the plan runs, the fastest of the first few; None if none of them does.
+
+    The request shapes widen their windows together, each from the least that its own KV needs.
+    """
+    best: tuple[Plan, dict[Shape, Thresholds], float] | None = None
+    since = 0
+    for tried, windows in enumerate(_windows(search, batch, sizes, layout)):
+        if tried >= MOST_REPLAYS or search.deadline.over:
+            break
+        plan = spilled_plan(search, batch, sizes, layout, windows)
+        value = search.offer(plan)
+        if value is not None and (best is None or value < best[2]):
+            best, since = (plan, windows, value), 0
+        elif best is not None:
+            since += 1
+        if best is not None and (since >= MORE_WINDOWS or not any(window.n for window in windows.values())):
+            break
+    return best
+
+
+def _windows(search: Search, batch: int, sizes: Sizes, layout: Layout) -> Iterator[dict[Shape, Thresholds]]:
+    """No spill, then windows of growing length; of each length the latest first, which is fetched least often."""
+    shapes = search.instance.workload.shapes
+    least = {}
+    for shape in shapes:
+        needed = _least_window(search, batch, sizes[shape[0] - shape[1]], shape, layout)
+        if needed is None:
+            return
+        least[shape] = needed
+    if not any(least.values()):
+        yield {shape: Thresholds(len(sizes[shape[0] - shape[1]]) - 1, 0) for shape in shapes}
+    longest = max(len(sizes[shape[0] - shape[1]]) for shape in shapes) - 1
+    for extra in range(longest):
+        for earlier in (0, 1, 2, 4, 8):
+            windows = {}
+            for shape in shapes:
+                last = len(sizes[shape[0] - shape[1]]) - 1
+                n = min(last, max(least[shape] + extra, 1))
+                windows[shape] = Thresholds(max(0, last - n - earlier), n)
+            yield windows
+
+
+def _least_window(search: Search, batch: int, chunks: tuple[int, ...], shape: Shape, layout: Layout) -> int | None:
+    """Least number of late chunks whose KV must leave the tightest stage; None if even all but the last do not help."""
+    cost, die = search.instance.stage_cost, fastest_die(search.instance)
+    least, start = 0, 0
+    tokens = np.array(chunks)
+    for stage, count in enumerate(layout.layers):
+        stop = start + count
+        weights = cost.weight_bytes(start, stop, embedding=stage == 0, head=stage == search.stages - 1)
+        free = die.hbm_bytes - weights - cost.workspace_bytes(start, stop, batch, max(chunks))
+        held = float(np.max(cost.kv_held_bytes(start, stop, batch, shape[0], chunks[-1])))
+        each = batch * cost.spillable_bytes_per_token(start, stop)
+        gone = np.concatenate(([0.0], np.cumsum(tokens[:-1][::-1] * each)))
+        enough = np.flatnonzero(held - gone <= free)
+        if not len(enough):
+            return None
+        least, start = max(least, int(enough[0])), stop
+    return least

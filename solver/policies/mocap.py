@@ -1,0 +1,133 @@
+"""MOCAP (arXiv 2606.22968): MBKR's pairs and thresholds with LBCP's chunk boundaries, under the full replay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from formulations.chunks.single_label import single_label_chunks
+from instances.plan import Plan
+from instances.workload import Shape
+from solver.policies.annealing import Schedule, anneal
+from solver.policies.layout import heaviest_table, paired_layout
+from solver.policies.mbkr import Layout, Thresholds, fit, spilled_plan
+from solver.search import Search
+
+Cuts = dict[Shape, list[int]]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Cuts with the largest batch that runs and the thresholds found for it."""
+
+    cuts: Cuts
+    batch: int
+    windows: Mapping[Shape, Thresholds]
+    plan: Plan
+    value: float
+
+
+def mocap(search: Search) -> Plan | None:
+    """MBKR + LBCP as the paper words it.
+
+    Stage 1 of LBCP (Algorithm 1, lines 1 to 7) cuts by the single-label recurrence on compute times; stage 2 (lines 8
+    to 16) is simulated annealing that moves one boundary at a time, keeps the number of chunks, and scores every
+    candidate by the replayed latency of the largest batch that runs. The paper does not say how the number of chunks is
+    chosen: multiples of N/2 are tried after stage 1 and the best goes to stage 2, unless one is asked for.
+
+    Knobs: ``iterations``, ``temperature`` (relative to the latency), ``cooling`` (factor an iteration), ``batch``
+    (``largest`` as in the paper, or ``best``: every batch is tried).
+    """
+    layers, placement = paired_layout(search)
+    layout = Layout(layers, placement)
+    starts = [found for cuts in _first_cuts(search) if (found := evaluate(search, cuts, layout)) is not None]
+    if not starts:
+        return None
+    start = min(starts, key=lambda candidate: candidate.value)
+    best = lbcp(search, start, layout)
+    search.details.update(
+        {
+            "lbcp_start_value": start.value,
+            "thresholds": {
+                f"{shape[0]},{shape[1]}": {
+                    "p1": window.p1(search.stages, len(best.cuts[shape])),
+                    "p2": window.p2,
+                    "n": window.n,
+                }
+                for shape, window in best.windows.items()
+            },
+        }
+    )
+    return best.plan
+
+
+def lbcp(search: Search, start: Candidate, layout: Layout) -> Candidate:
+    """Stage 2: anneal the boundaries of ``start``."""
+    schedule = Schedule(
+        iterations=search.knobs["iterations"],
+        temperature=search.knobs["temperature"] * start.value,
+        cooling=search.knobs["cooling"],
+    )
+
+    def neighbour(candidate: Candidate) -> Candidate | None:
+        cuts = _moved(search, candidate.cuts)
+        return None if cuts is None else evaluate(search, cuts, layout, like=candidate)
+
+    return anneal(start, neighbour, lambda candidate: candidate.value, schedule, search.rng, search.deadline)
+
+
+def evaluate(search: Search, cuts: Cuts, layout: Layout, like: Candidate | None = None) -> Candidate | None:
+    """EvaluatePrefill and EvaluateE2E: the largest batch that runs, and the replayed objective with it.
+
+    ``like`` is a neighbour whose batch and thresholds are tried first; they are searched anew only if they fail.
+    """
+    sizes = {shape[0] - shape[1]: search.tables.grid(shape).sizes(ends) for shape, ends in cuts.items()}
+    if like is not None:
+        plan = spilled_plan(search, like.batch, sizes, layout, like.windows)
+        value = search.offer(plan)
+        if value is not None:
+            return Candidate(cuts, like.batch, like.windows, plan, value)
+    best: Candidate | None = None
+    for batch in reversed(search.batches()):
+        if search.deadline.over:
+            break
+        found = fit(search, batch, sizes, layout)
+        if found is not None and (best is None or found[2] < best.value):
+            best = Candidate(cuts, batch, found[1], found[0], found[2])
+        if best is not None and search.knobs["batch"] == "largest":
+            break
+    return best
+
+
+def _first_cuts(search: Search) -> list[Cuts]:
+    """Stage-1 cuts for each number of chunks worth a try."""
+    half = max(1, search.stages // 2)
+    most = search.instance.pipeline.max_chunks
+    counts = [search.chunks] if search.chunks is not None else sorted({*range(half, most + 1, half), most})
+    results: list[Cuts] = []
+    for count in counts[:12]:
+        cuts: Cuts = {}
+        for shape in search.instance.workload.shapes:
+            table = heaviest_table(search, 1, shape)
+            chunks = min(count, search.tables.grid(shape).quanta)
+            cuts[shape] = single_label_chunks(table, search.stages - 1, chunks).cuts
+        if all(cuts.values()) and cuts not in results:
+            results.append(cuts)
+    return results
+
+
+def _moved(search: Search, cuts: Cuts) -> Cuts | None:
+    """Move one boundary of one list by a few quanta, within its neighbours; None where nothing can move."""
+    shapes = [shape for shape, ends in cuts.items() if len(ends) > 1]
+    if not shapes:
+        return None
+    shape = shapes[int(search.rng.integers(len(shapes)))]
+    ends = cuts[shape]
+    index = int(search.rng.integers(len(ends) - 1))
+    low, high = (ends[index - 1] if index else 0) + 1, ends[index + 1] - 1
+    reach = max(1, (high - low) // 4)
+    step = int(search.rng.integers(1, reach + 1)) * (1 if search.rng.random() < 0.5 else -1)
+    moved = min(high, max(low, ends[index] + step))
+    if moved == ends[index]:
+        return None
+    return {**cuts, shape: [*ends[:index], moved, *ends[index + 1 :]]}

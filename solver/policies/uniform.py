@@ -1,0 +1,40 @@
+"""Policies with equal slices: GPipe (one slice), CPP (a given or the best number), and what they share."""
+
+from __future__ import annotations
+
+from instances.plan import Plan
+from solver.policies.layout import pipeline_layout
+from solver.search import Search
+
+
+def gpipe(search: Search) -> None:
+    """GPipe: micro-batches run whole, one chunk each; the micro-batch size is the best one under replay."""
+    _try_slices(search, single=True)
+
+
+def cpp(search: Search) -> None:
+    """Chunked pipeline parallelism with equal chunks: the number asked for, or the best of a ladder under replay."""
+    _try_slices(search, single=False)
+
+
+def _try_slices(search: Search, *, single: bool) -> None:
+    for plan in uniform_plans(search, single=single):
+        search.offer(plan)
+        if search.deadline.over:
+            return
+
+
+def uniform_plans(search: Search, *, single: bool = False) -> list[Plan]:
+    """Equal-slice plans for every batch and number of slices worth a try, few slices and small batches first."""
+    layers, placement = pipeline_layout(search)
+    shapes = search.instance.workload.shapes
+    counts = [1] if single else sorted({count for shape in shapes for count in search.chunk_counts(shape)})
+    plans = []
+    for batch in search.batches():
+        for count in counts:
+            sizes = {
+                shape[0] - shape[1]: search.equal_sizes(shape, min(count, search.tables.grid(shape).quanta))
+                for shape in shapes
+            }
+            plans.append(search.plan(batch, sizes, layers, placement))
+    return plans

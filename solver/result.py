@@ -1,0 +1,140 @@
+"""What a run found, in the published result format (spec ``interface.md``)."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field
+
+from formulations.scope import BoundScope
+from instances.base import Document, read_json
+from instances.plan import Plan
+from instances.rules import Finding
+
+Status = Literal["optimal", "feasible", "infeasible", "unknown"]
+StopReason = Literal["proved", "gap", "time_limit", "iterations", "interrupted", "error"]
+
+
+class ObjectiveValue(Document):
+    """Replayed value, proved bound and relative gap; None where unknown."""
+
+    name: str
+    value: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    bound_scope: BoundScope | None = None
+    trivial_bound: float | None = None
+
+
+class Bubble(Document):
+    """Three shares of idle time (spec section 3, outputs); ``steady`` is None without a steady phase."""
+
+    makespan: float
+    span: float
+    steady: float | None
+
+
+class Metrics(Document):
+    """What the simulator measured; per-stage lists are in stage order."""
+
+    mean_latency_s: float
+    p50_latency_s: float
+    p95_latency_s: float
+    p99_latency_s: float
+    makespan_s: float
+    throughput_rps: float
+    tokens_per_s: float
+    computed_tokens_per_s: float
+    bubble: Bubble
+    peak_memory_bytes: tuple[float, ...]
+    link_bytes: float
+    byte_hops: float
+    stall_s: tuple[float, ...]
+
+
+class Engine(Document):
+    """The program that produced the bound or the plan, and what it said itself."""
+
+    name: str
+    version: str
+    native_status: str
+
+
+class TracePoint(Document):
+    """Best value and bound known at a moment of the run."""
+
+    t_s: float
+    value: float | None
+    bound: float | None
+
+
+class Compared(Document):
+    """Another method on the same instance: its replayed value, or why it cannot run."""
+
+    method: str
+    value: float | None
+    chunks: int | None = None
+    batch: int | None = None
+    note: str = ""
+
+
+class Result(Document):
+    """Outcome of ``solve``; stands alone, the instance is inside.
+
+    ``status`` says what is known, ``stop_reason`` why the search ended.
+    """
+
+    schema_version: Literal[1] = 1
+    instance: dict[str, Any]
+    fingerprint: str
+    method: str
+    status: Status
+    stop_reason: StopReason
+    objective: ObjectiveValue
+    plan: Plan | None = None
+    metrics: Metrics | None = None
+    violations: tuple[Finding, ...] = ()
+    reason: str | None = None
+    runtime_s: float
+    seed: int
+    engine: Engine
+    trace: tuple[TracePoint, ...] = ()
+    compared: tuple[Compared, ...] = ()
+    details: dict[str, Any] = Field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """JSON text; unknown numbers are null."""
+        return json.dumps(self.model_dump(mode="json"), indent=1)
+
+    def save(self, path: str | Path) -> None:
+        """Write the result file whole or not at all."""
+        write_whole(Path(path), self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a result file; InputError if it is not one."""
+        return cls.parse(read_json(path), file=str(path))
+
+
+def relative_gap(value: float | None, bound: float | None) -> float | None:
+    """(value - bound) / max(|value|, tiny) for a minimised objective, 0 when equal (spec section 4)."""
+    if value is None or bound is None:
+        return None
+    return 0.0 if value == bound else (value - bound) / max(abs(value), 1e-12)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that no reader and no interruption ever sees a part of it."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,165 @@
+"""What every method is handed: the instance, its tables, the incumbent, the clock, and ways to write plans down."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from formulations.admissible import admissible_chunk_tokens
+from formulations.bounds import BatchBound, TimeBounds
+from formulations.tables import StageTables
+from instances.instance import Instance
+from instances.plan import Plan, SpillRow
+from instances.workload import Shape
+from solver.evaluate import Evaluator
+from solver.incumbent import Incumbent
+from solver.limits import Deadline, Limits
+from solver.result import Compared
+
+Placement = tuple[tuple[int, int], ...]
+Knobs = Mapping[str, Any]
+
+
+@dataclass
+class Search:
+    """One run of one method.
+
+    Attributes
+    ----------
+    chunks
+        Fixed number of chunks asked for, or None: the method chooses.
+    knobs
+        The method's own parameters, complete.
+    seed
+        Seed of ``rng``, for methods that start others.
+    note
+        Called with a line at the start of each part of the work.
+    details, compared
+        What the method wants its result to say besides the plan: thresholds found, other methods' values.
+    failed
+        A plan that did not run, kept to say why a method found none.
+    bounds
+        What is proved for each batch, filled by ``prove``.
+    """
+
+    instance: Instance
+    evaluator: Evaluator
+    tables: StageTables
+    incumbent: Incumbent
+    deadline: Deadline
+    limits: Limits
+    rng: np.random.Generator
+    chunks: int | None
+    knobs: Knobs
+    seed: int
+    note: Callable[[str], None]
+    details: dict[str, Any] = field(default_factory=dict)
+    compared: list[Compared] = field(default_factory=list)
+    failed: Plan | None = None
+    bounds: dict[int, BatchBound] = field(default_factory=dict)
+
+    @property
+    def stages(self) -> int:
+        """Number of stages N."""
+        return self.instance.pipeline.stages
+
+    def plan(
+        self,
+        batch: int,
+        sizes: Mapping[int, tuple[int, ...]],
+        layers: tuple[int, ...],
+        placement: Placement,
+        spill: Iterable[SpillRow] = (),
+    ) -> Plan:
+        """A plan of this instance; ``sizes`` has chunk sizes per number of uncached tokens."""
+        return Plan(
+            instance=self.instance.fingerprint,
+            batch=batch,
+            layers=layers,
+            placement=placement,
+            chunks={str(tokens): tuple(chunks) for tokens, chunks in sizes.items()},
+            spill=tuple(spill),
+        )
+
+    def offer(self, plan: Plan) -> float | None:
+        """Replay a plan; remembers one that did not run, to say why a method failed."""
+        value = self.incumbent.offer(plan)
+        # Of the plans that fail, those of the smallest batch with the most chunks come closest to running.
+        if value is None and (self.failed is None or plan.batch <= self.failed.batch):
+            self.failed = plan
+        return value
+
+    def why_not(self) -> str:
+        """Why a plan that was tried did not run, in words."""
+        return "no plan was tried" if self.failed is None else self.evaluator.full(self.failed).reason
+
+    def batches(self) -> list[int]:
+        """Batch sizes that differ in effect, smallest first: more than all requests is the same as all."""
+        return list(range(1, min(self.instance.pipeline.max_batch, len(self.evaluator.requests)) + 1))
+
+    def chunk_counts(self, shape: Shape) -> list[int]:
+        """Numbers of chunks worth a try for equal slices: the one asked for, or a ladder of growing steps."""
+        grid = self.tables.grid(shape)
+        if self.chunks is not None:
+            return [min(self.chunks, grid.quanta)]
+        most = min(self.instance.pipeline.max_chunks, grid.quanta)
+        ladder = {round(2 ** (step / 2)) for step in range(2 * most.bit_length())} | {most, self.stages}
+        return sorted(count for count in ladder if count <= most)
+
+    def equal_sizes(self, shape: Shape, count: int) -> tuple[int, ...]:
+        """Chunks of equal size up to one quantum, the larger ones first."""
+        grid = self.tables.grid(shape)
+        small, larger = divmod(grid.quanta, count)
+        return grid.sizes(list(np.cumsum([small + (chunk < larger) for chunk in range(count)])))
+
+    def prove(self, time_s: float) -> None:
+        """Bound every batch, and with that the instance; at most about ``time_s`` seconds.
+
+        The bound of the instance is the least over the batches, so a batch whose trivial bound is above the least found
+        so far needs no more work.
+        """
+        bounds = TimeBounds(self.instance, self.tables, self.chunks)
+        batches = self.batches()
+        least = math.inf
+        for number, batch in enumerate(batches):
+            share = max(0.0, (time_s - self.deadline.elapsed_s) / (len(batches) - number))
+            found = bounds.batch(batch, share, enough_s=least)
+            self.bounds[batch] = found
+            if found.bound_s is not None:
+                least = min(least, found.bound_s)
+        if math.isfinite(least):
+            self.incumbent.raise_bound(least)
+
+    def restricted_bound(self, batch: int, largest_chunk_tokens: int | None) -> BatchBound:
+        """The bound of a batch, or what it would be without chunks above a size: promise and cuts of a restriction."""
+        if largest_chunk_tokens is None and self.bounds[batch].cuts:
+            return self.bounds[batch]
+        bounds = TimeBounds(self.instance, self.tables, self.chunks)
+        return bounds.batch(batch, self.deadline.share(0.2, 10.0), largest_chunk_tokens=largest_chunk_tokens)
+
+    def admissible_chunk_tokens(self, batch: int, shape: Shape) -> int:
+        """Most tokens a chunk may have at all."""
+        return admissible_chunk_tokens(self.instance, min(batch, len(self.evaluator.requests)), shape)[0]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap asked for is reached."""
+        return self.incumbent.gap is not None and self.incumbent.gap <= self.limits.gap
+
+    @property
+    def trivial_bound(self) -> float | None:
+        """Least trivial bound over the batches, None before ``prove`` or if no batch has a plan."""
+        known = [found.trivial_s for found in self.bounds.values() if found.trivial_s is not None]
+        return min(known) if known else None
+
+    @property
+    def infeasible_reason(self) -> str | None:
+        """Why no plan exists, if that is proved for every batch."""
+        reasons = [found.reason for found in self.bounds.values()]
+        if not reasons or any(reason is None for reason in reasons):
+            return None
+        return reasons[0]

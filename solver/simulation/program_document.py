@@ -1,0 +1,341 @@
+"""Reads and checks a program document: the keys of the worked examples, exact numbers (spec section 3).
+
+Besides the keys of the examples a document may have the options of rule 9 (``store_and_forward``, ``one_send_per_die``,
+``routing``, ``integer_ns``), ``disabled_dies``, ``disabled_links``, ``rows`` and ``columns`` of the mesh (else the bounding
+box of the dies), ``host`` with ``host_bytes`` and ``host_bytes_per_s``, and, where waves differ, ``compute_s`` and
+``kv_bytes`` by wave, stage, chunk, ``activation_bytes`` by wave, chunk, and spill rows with a ``wave``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from instances.errors import InputError
+from instances.mesh import Die, Link, Mesh, Routing
+
+HOST = "host"
+_REQUIRED = ("die_of", "compute_s", "activation_bytes", "kv_bytes", "arrivals_s", "link_bytes_per_s", "hop_latency_s")
+_OPTIONAL = (
+    "spill",
+    "capacity_bytes",
+    "static_bytes",
+    "serve_fraction",
+    "overlap",
+    "max_in_flight",
+    "store_and_forward",
+    "one_send_per_die",
+    "routing",
+    "integer_ns",
+    "disabled_dies",
+    "disabled_links",
+    "rows",
+    "columns",
+    "host",
+)
+
+
+@dataclass(frozen=True)
+class Spill:
+    """Bytes of chunk ``chunk`` of stage ``stage`` of wave ``wave`` kept at ``creditor`` (None: the host)."""
+
+    wave: int
+    stage: int
+    chunk: int
+    creditor: int | None
+    size_bytes: Fraction
+
+
+@dataclass(frozen=True)
+class Document:
+    """A program document with every default filled in; N stages, W waves, lists by wave first.
+
+    ``compute_s[w][s][i]``, ``kv_bytes[w][s][i]`` (negative: a release) and ``activation_bytes[w][i]``; capacities are None
+    where there is no limit.
+    """
+
+    dies: list[Die]
+    mesh: Mesh
+    compute_s: list[list[list[Fraction]]]
+    activation_bytes: list[list[Fraction]]
+    kv_bytes: list[list[list[Fraction]]]
+    arrivals_s: list[Fraction]
+    spill: list[Spill]
+    capacity_bytes: list[Fraction] | None
+    static_bytes: list[Fraction]
+    host_bytes: Fraction | None
+    host_bytes_per_s: float | None
+    link_bytes_per_s: float
+    hop_latency_s: float
+    serve_fraction: float
+    overlap: bool
+    max_in_flight: int
+    routing: Routing
+    store_and_forward: bool
+    one_send_per_die: bool
+    integer_ns: bool
+
+
+def read_document(document: Mapping[str, Any], *, file: str | None = None) -> Document:
+    """Check a program document.
+
+    Raises
+    ------
+    InputError
+        Naming the field, its value and what is allowed.
+    """
+    try:
+        return _Reader(document).read()
+    except InputError as error:
+        raise (error.in_file(file) if file else error) from None
+
+
+class _Reader:
+    """Walks through one document; every method names the field that it reads."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        if not isinstance(document, Mapping):
+            raise InputError("", document, "an object with the keys " + ", ".join(_REQUIRED))
+        for key in _REQUIRED:
+            if key not in document:
+                raise InputError(key, None, "this key to be present")
+        for key in document:
+            if key not in _REQUIRED + _OPTIONAL:
+                raise InputError(str(key), document[key], "one of the keys " + ", ".join(_REQUIRED + _OPTIONAL))
+        self.document = document
+
+    def read(self) -> Document:
+        document = self.document
+        dies = [_die(die, f"die_of[{index}]") for index, die in enumerate(_list(document["die_of"], "die_of"))]
+        if not dies:
+            raise InputError("die_of", [], "at least one stage")
+        if len(set(dies)) < len(dies):
+            raise InputError("die_of", document["die_of"], "a die of its own for each stage")
+        stages = len(dies)
+        mesh = self.mesh(dies)
+        arrivals = [
+            _number(value, f"arrivals_s[{index}]")
+            for index, value in enumerate(_list(document["arrivals_s"], "arrivals_s"))
+        ]
+        if not arrivals:
+            raise InputError("arrivals_s", [], "at least one wave")
+        waves = len(arrivals)
+        compute_s = self.by_wave("compute_s", stages, waves, low=Fraction(0))
+        kv_bytes = self.by_wave("kv_bytes", stages, waves, low=None)
+        chunks = [len(wave[0]) for wave in compute_s]
+        for wave, (compute, kv) in enumerate(zip(compute_s, kv_bytes, strict=True)):
+            for stage in range(stages):
+                for field, row in (("compute_s", compute[stage]), ("kv_bytes", kv[stage])):
+                    if len(row) != chunks[wave] or not row:
+                        length = f"{chunks[wave] or 'at least 1'} chunks, as stage 0 of compute_s"
+                        raise InputError(f"{field} (wave {wave}, stage {stage})", [float(x) for x in row], length)
+        host_bytes, host_bytes_per_s = self.host()
+        spill = self.spill(stages, chunks, has_host=host_bytes is not None)
+        _check_kept(kv_bytes, spill)
+        max_in_flight = document.get("max_in_flight")
+        if max_in_flight is not None:
+            max_in_flight = _count(max_in_flight, "max_in_flight", low=1)
+        routing = document.get("routing", "xy")
+        if routing not in ("xy", "yx"):
+            raise InputError("routing", routing, '"xy" or "yx"')
+        return Document(
+            dies=dies,
+            mesh=mesh,
+            compute_s=compute_s,
+            activation_bytes=self.activations(chunks),
+            kv_bytes=kv_bytes,
+            arrivals_s=arrivals,
+            spill=spill,
+            capacity_bytes=self.per_stage("capacity_bytes", stages),
+            static_bytes=self.per_stage("static_bytes", stages) or [Fraction(0)] * stages,
+            host_bytes=host_bytes,
+            host_bytes_per_s=host_bytes_per_s,
+            link_bytes_per_s=float(_number(document["link_bytes_per_s"], "link_bytes_per_s", positive=True)),
+            hop_latency_s=float(_number(document["hop_latency_s"], "hop_latency_s")),
+            serve_fraction=float(_number(document.get("serve_fraction", 1), "serve_fraction")),
+            overlap=self.switch("overlap", True),
+            max_in_flight=max_in_flight or 0,
+            routing="yx" if routing == "yx" else "xy",
+            store_and_forward=self.switch("store_and_forward", False),
+            one_send_per_die=self.switch("one_send_per_die", False),
+            integer_ns=self.switch("integer_ns", False),
+        )
+
+    def mesh(self, dies: list[Die]) -> Mesh:
+        document = self.document
+        used_rows, used_columns = (max(die[axis] for die in dies) + 1 for axis in (0, 1))
+        rows = _count(document.get("rows", used_rows), "rows", low=used_rows)
+        columns = _count(document.get("columns", used_columns), "columns", low=used_columns)
+        grid = f"inside the {rows}x{columns} mesh"
+        dead = []
+        for index, value in enumerate(_list(document.get("disabled_dies", []), "disabled_dies")):
+            field = f"disabled_dies[{index}]"
+            die = _die(value, field)
+            if die in dies:
+                raise InputError(field, value, "a die that no stage uses")
+            if die[0] >= rows or die[1] >= columns:
+                raise InputError(field, value, f"a die {grid}")
+            dead.append(die)
+        cut: list[Link] = []
+        for index, value in enumerate(_list(document.get("disabled_links", []), "disabled_links")):
+            field = f"disabled_links[{index}]"
+            ends = [_die(end, field) for end in _list(value, field)]
+            joined = len(ends) == 2 and abs(ends[0][0] - ends[1][0]) + abs(ends[0][1] - ends[1][1]) == 1
+            if not joined or any(end[0] >= rows or end[1] >= columns for end in ends):
+                raise InputError(field, value, f"two neighbouring dies {grid}")
+            cut.append((ends[0], ends[1]))
+        return Mesh(rows, columns, disabled_dies=frozenset(dead), disabled_links=frozenset(cut))
+
+    def by_wave(self, field: str, stages: int, waves: int, *, low: Fraction | None) -> list[list[list[Fraction]]]:
+        """A table by wave, stage, chunk; one by stage and chunk stands for every wave."""
+        value = _list(self.document[field], field)
+        deep = any(isinstance(entry, list) for row in value if isinstance(row, list) for entry in row)
+        tables = [(f"{field}[{wave}]", table) for wave, table in enumerate(value)] if deep else [(field, value)]
+        if deep and len(value) != waves:
+            raise InputError(field, f"{len(value)} waves", f"{waves} waves, as many as arrivals_s")
+        read = [self.table(name, table, stages, low) for name, table in tables]
+        return read if deep else read * waves
+
+    def table(self, field: str, value: object, stages: int, low: Fraction | None) -> list[list[Fraction]]:
+        rows = _list(value, field)
+        if len(rows) != stages:
+            raise InputError(field, f"{len(rows)} rows", f"{stages} rows, one a stage as in die_of")
+        return [
+            [
+                _number(entry, f"{field}[{stage}][{chunk}]", low=low)
+                for chunk, entry in enumerate(_list(row, f"{field}[{stage}]"))
+            ]
+            for stage, row in enumerate(rows)
+        ]
+
+    def activations(self, chunks: list[int]) -> list[list[Fraction]]:
+        field = "activation_bytes"
+        value = _list(self.document[field], field)
+        deep = any(isinstance(row, list) for row in value)
+        if deep and len(value) != len(chunks):
+            raise InputError(field, f"{len(value)} waves", f"{len(chunks)} waves, as many as arrivals_s")
+        rows = [_list(row, f"{field}[{wave}]") for wave, row in enumerate(value)] if deep else [value] * len(chunks)
+        for row, count in zip(rows, chunks, strict=True):
+            if len(row) != count:
+                raise InputError(field, row, f"{count} chunks, as in compute_s")
+        return [[_number(entry, f"{field}[{chunk}]") for chunk, entry in enumerate(row)] for row in rows]
+
+    def per_stage(self, field: str, stages: int) -> list[Fraction] | None:
+        value = self.document.get(field)
+        if value is None:
+            return None
+        entries = _list(value, field)
+        if len(entries) != stages:
+            raise InputError(field, value, f"{stages} numbers, one a stage")
+        return [_number(entry, f"{field}[{stage}]") for stage, entry in enumerate(entries)]
+
+    def switch(self, field: str, default: bool) -> bool:
+        value = self.document.get(field, default)
+        if not isinstance(value, bool):
+            raise InputError(field, value, "true or false")
+        return value
+
+    def host(self) -> tuple[Fraction | None, float | None]:
+        host = self.document.get(HOST)
+        if host is None:
+            return None, None
+        if not isinstance(host, Mapping) or set(host) != {"host_bytes", "host_bytes_per_s"}:
+            raise InputError(HOST, host, "an object with host_bytes and host_bytes_per_s, or null")
+        speed = _number(host["host_bytes_per_s"], "host.host_bytes_per_s", positive=True)
+        return _number(host["host_bytes"], "host.host_bytes"), float(speed)
+
+    def spill(self, stages: int, chunks: list[int], *, has_host: bool) -> list[Spill]:
+        found: list[Spill] = []
+        seen = set()
+        for index, row in enumerate(_list(self.document.get("spill") or [], "spill")):
+            field = f"spill[{index}]"
+            keys = {"stage", "chunk", "creditor", "bytes"}
+            if not isinstance(row, Mapping) or not keys <= set(row) <= keys | {"wave"}:
+                raise InputError(field, row, "an object with stage, chunk, creditor and bytes, and wave if waves differ")
+            stage = _count(row["stage"], f"{field}.stage", high=stages - 1)
+            waves = range(len(chunks))
+            if "wave" in row:
+                wave = _count(row["wave"], f"{field}.wave", high=len(chunks) - 1)
+                waves = range(wave, wave + 1)
+            creditor = row["creditor"]
+            if creditor == HOST and has_host:
+                creditor = None
+            elif not has_host and creditor == HOST:
+                raise InputError(f"{field}.creditor", creditor, "a stage number, since there is no host")
+            else:
+                creditor = _count(creditor, f"{field}.creditor", high=stages - 1)
+            if creditor == stage:
+                raise InputError(f"{field}.creditor", creditor, "another stage than the one that spills")
+            size_bytes = _number(row["bytes"], f"{field}.bytes")
+            for wave in waves:
+                chunk = _count(row["chunk"], f"{field}.chunk", high=chunks[wave] - 1)
+                if chunk == chunks[wave] - 1:
+                    raise InputError(f"{field}.chunk", chunk, "any chunk but the last, which nothing reads again")
+                entry = (wave, stage, chunk, creditor)
+                if entry in seen:
+                    raise InputError(field, dict(row), "one entry for each stage, chunk and creditor")
+                seen.add(entry)
+                found.append(Spill(wave, stage, chunk, creditor, size_bytes))
+        return found
+
+
+def _check_kept(kv_bytes: list[list[list[Fraction]]], spill: list[Spill]) -> None:
+    """No stage gives away or releases more than it holds."""
+    away: dict[tuple[int, int, int], Fraction] = {}
+    for entry in spill:
+        key = (entry.wave, entry.stage, entry.chunk)
+        away[key] = away.get(key, Fraction(0)) + entry.size_bytes
+    for wave, table in enumerate(kv_bytes):
+        for stage, row in enumerate(table):
+            kept = Fraction(0)
+            for chunk, taken in enumerate(row):
+                kept += taken
+                if kept < 0:
+                    field = f"kv_bytes (wave {wave}, stage {stage}, chunk {chunk})"
+                    raise InputError(field, float(taken), f"a release of at most the {float(kept - taken)} bytes held")
+                spilled = away.get((wave, stage, chunk), Fraction(0))
+                kept -= spilled
+                if kept < 0:
+                    field = f"spill (wave {wave}, stage {stage}, chunk {chunk})"
+                    raise InputError(field, float(spilled), f"at most the {float(kept + spilled)} bytes held there")
+
+
+def _list(value: object, field: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise InputError(field, value, "a list")
+    return list(value)
+
+
+def _die(value: object, field: str) -> Die:
+    pair = _list(value, field)
+    if len(pair) != 2:
+        raise InputError(field, value, "[row, column]")
+    return _count(pair[0], field), _count(pair[1], field)
+
+
+def _count(value: object, field: str, *, low: int = 0, high: int | None = None) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
+        raise InputError(field, value, f"a whole number from {low}" + ("" if high is None else f" to {high}"))
+    return value
+
+
+def _number(
+    value: object, field: str, *, low: Fraction | None = Fraction(0), positive: bool = False  # noqa: B008
+) -> Fraction:
+    """The decimal as written: 0.1 is one tenth, not the nearest double."""
+    kind = "a finite number"
+    if low is not None:
+        kind += " greater than 0" if positive else f" of at least {low}"
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        _refuse(value, field, kind)
+    number = Fraction(str(value))
+    if (low is not None and number < low) or (positive and number == 0):
+        _refuse(value, field, kind)
+    return number
+
+
+def _refuse(value: object, field: str, allowed: str) -> NoReturn:
+    raise InputError(field, value, allowed)

@@ -1,0 +1,71 @@
+"""Why a replay stopped early: who waits, for what (spec section 3, rule ``deadlock``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from solver.simulation.program import Int64s, Program
+
+Reason = Literal["memory", "activation", "window"]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The next task of a die, and what keeps it from starting.
+
+    Parameters
+    ----------
+    task, die
+        Indices in the program.
+    reason
+        "memory" (its KV does not fit), "activation" (not arrived) or "window" (``max_in_flight`` chunks are inside).
+    units
+        Memory that the task asks for when it starts; for reason "memory" that is what it waits for.
+    missing_units
+        How much of that is not free; 0 for other reasons.
+    """
+
+    task: int
+    die: int
+    reason: Reason
+    units: int
+    missing_units: int
+
+
+def who_waits(
+    program: Program, *, next_position: Int64s, used_units: Int64s, inputs_left: Int64s, inside: int
+) -> tuple[Waiting, ...]:
+    """What each die with tasks left waits for when no event is left, those that wait for memory first."""
+    found = []
+    for die in range(program.dies):
+        if next_position[die] == program.die_ptr[die + 1]:
+            continue
+        task = int(program.die_tasks[next_position[die]])
+        take = int(program.take_units[task])
+        missing = int(used_units[die]) + take - int(program.capacity_units[die])
+        reason: Reason = "memory"
+        if inputs_left[task] > 0:
+            reason = "activation"
+        elif program.enters_window[task] and 0 < program.max_in_flight <= inside:
+            reason = "window"
+        found.append(Waiting(task, die, reason, take, missing if reason == "memory" else 0))
+    return tuple(sorted(found, key=lambda waiting: (waiting.reason != "memory", waiting.task)))
+
+
+def describe(program: Program, waiting: tuple[Waiting, ...], never_ran: int) -> str:
+    """The deadlock in words: how many tasks never ran, and what every stage waits for."""
+    parts = [_sentence(program, one) for one in waiting]
+    return f"{never_ran} tasks never ran: {'; '.join(parts)}"
+
+
+def _sentence(program: Program, one: Waiting) -> str:
+    task = one.task
+    who = f"stage {program.stage[task]} (wave {program.wave[task]}, chunk {program.chunk[task]}) waits for"
+    if one.reason == "memory":
+        capacity = program.bytes_of(program.capacity_units[one.die])
+        asked, missing = program.bytes_of(one.units), program.bytes_of(one.missing_units)
+        return f"{who} {asked:.15g} bytes of memory, {missing:.15g} more than its {capacity:.15g} bytes have free"
+    if one.reason == "window":
+        return f"{who} one of the {program.max_in_flight} chunks in flight to leave"
+    return f"{who} its activations"
