@@ -128,7 +128,7 @@ class TimeBounds:
         if any(math.isinf(seconds) for seconds in work.values()):
             return BatchBound(batch, None, None, {}, reason="no admissible chunk list has an allowed number of chunks")
         starts = _first_waves(waves, [work[wave.shape, wave.size] for wave in waves])
-        if self.instance.objective == "p95_latency":
+        if self.instance.objective == "p95_latency" and len({request.arrival_s for request in requests}) > 1:
             found = self._percentile(batch, waves, starts, paths, work)
         else:
             found = self._weighted(batch, waves, starts, paths, deadline_s, enough_s)
@@ -147,7 +147,7 @@ class TimeBounds:
         """A weighted sum of completions: one chunk problem for each request shape."""
         weights = self._weights(waves)
         constant = sum(weight * waves[start].ready_s for weight, start in zip(weights, starts, strict=True))
-        if self.instance.objective == "mean_latency":
+        if self.instance.objective != "makespan":
             arrivals = [arrival for wave in waves for arrival in wave.arrivals_s]
             constant -= sum(arrivals) / len(arrivals)
         problems: dict[Shape, _ChunkProblem] = {}
@@ -199,10 +199,13 @@ class TimeBounds:
 
     def _weights(self, waves: list[Wave]) -> list[float]:
         """Weight of each wave's completion in the objective."""
-        if self.instance.objective == "makespan":
-            return [0.0] * (len(waves) - 1) + [1.0]
         total = sum(wave.size for wave in waves)
-        return [wave.size / total for wave in waves]
+        if self.instance.objective == "mean_latency":
+            return [wave.size / total for wave in waves]
+        # Waves end in order, so with equal arrivals a rank belongs to one wave; the makespan is the last one's end.
+        rank = total if self.instance.objective == "makespan" else math.ceil(0.95 * total)
+        ends = np.cumsum([wave.size for wave in waves])
+        return [float(w == int(np.searchsorted(ends, rank))) for w in range(len(waves))]
 
     def _percentile(
         self,

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from instances.base import Document, read_json
 from instances.catalogue import load_model
-from instances.costs import CostSpec, RooflineSpec, StageCost, TableSpec, make_costs
+from instances.costs import CostSpec, RooflineSpec, StageCost, make_costs, resolve_costs
 from instances.errors import InputError
 from instances.hardware import Hardware
 from instances.huggingface import read_config
@@ -68,8 +68,8 @@ class Instance(Document):
         if isinstance(workload, dict) and isinstance(workload.get("trace"), str):
             rows = read_trace(base_dir / workload["trace"], "workload.trace")
             resolved["workload"] = {**workload, "trace": rows}
-        if isinstance(costs := resolved.get("costs"), dict) and costs.get("kind") == "table":
-            resolved["costs"] = _inline_table(costs, base_dir)
+        if "costs" in resolved:
+            resolved["costs"] = resolve_costs(resolved["costs"], base_dir)
         return cls.parse(resolved, file=file)
 
     @model_validator(mode="after")
@@ -132,24 +132,13 @@ def _resolve_model(data: Any, base_dir: Path) -> Any:
     changes = {key: data[key] for key in _BYTE_KEYS if key in data}
     reference = {key: value for key, value in data.items() if key not in _BYTE_KEYS}
     if set(reference) == {"name"}:
-        model = load_model(_text(reference["name"], "model.name"))
-    elif set(reference) == {"huggingface"}:
-        model = read_config(base_dir / _text(reference["huggingface"], "model.huggingface"))
-    elif "huggingface" in reference:
+        return load_model(_text(reference["name"], "model.name")).with_bytes(**changes)
+    if set(reference) == {"huggingface"}:
+        return read_config(base_dir / _text(reference["huggingface"], "model.huggingface"), **changes)
+    if "huggingface" in reference:
         extra = sorted(set(reference) - {"huggingface"})
         raise InputError(f"model.{extra[0]}", data[extra[0]], f"beside huggingface only {', '.join(_BYTE_KEYS)}")
-    else:
-        return data
-    merged: dict[str, Any] = {**model.model_dump(mode="json"), **changes}
-    return merged
-
-
-def _inline_table(data: dict[str, Any], base_dir: Path) -> TableSpec:
-    """Read a table's file now, so that the instance stands alone."""
-    try:
-        return TableSpec.parse(data).inlined(base_dir)
-    except InputError as error:
-        raise InputError(f"costs.{error.field}".rstrip("."), error.value, error.allowed, file=error.file) from None
+    return data
 
 
 def _text(value: Any, field: str) -> str:

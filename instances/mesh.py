@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 Die = tuple[int, int]
@@ -133,7 +134,7 @@ class Mesh:
         while path[-1] != a:
             path.append(came_from[path[-1]])
         path.reverse()
-        return list(zip(path[:-1], path[1:], strict=True))
+        return list(pairwise(path))
 
 
 def _dimension_ordered(a: Die, b: Die, routing: Routing) -> Iterator[Link]:

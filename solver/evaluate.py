@@ -18,7 +18,7 @@ from solver.simulation.engine import Run, run
 from solver.simulation.lowering import Lowering
 from solver.simulation.network import PICOSECONDS_PER_S
 from solver.simulation.program import Program
-from solver.simulation.waiting import describe
+from solver.simulation.replay import Replay, replay
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,20 @@ class Evaluator:
             worst = broken[0]
             reason = f"{worst.rule}: {worst.where} (by {worst.amount:.6g} {worst.unit})"
             return Evaluation(plan, None, None, broken, reason)
-        program = self.lowering.program(plan)
+        replayed = self.replay(plan)
+        if replayed.deadlock:
+            stuck = max(waiting.missing_units for waiting in replayed.run.waiting) / replayed.program.units_per_byte
+            reason = replayed.reason or ""
+            finding = Finding(rule="deadlock", ok=False, amount=max(stuck, 0.0), unit="bytes", where=reason)
+            return Evaluation(plan, None, None, (finding,), f"deadlock: {reason}")
+        value = self.objective(plan, replayed.program, replayed.run)
+        return Evaluation(plan, value, metrics_of(self.instance, replayed), (), "")
+
+    def replay(self, plan: Plan, *, traced: bool = False) -> Replay:
+        """Replay a plan that keeps the static rules, for its metrics or its trace."""
         self.replays += 1
-        outcome = run(program)
-        if outcome.deadlock:
-            reason = f"deadlock: {describe(program, outcome.waiting, 0)}"
-            stuck = max((waiting.missing_units / program.units_per_byte for waiting in outcome.waiting), default=0.0)
-            finding = Finding(rule="deadlock", ok=False, amount=stuck, unit="bytes", where=reason)
-            return Evaluation(plan, None, None, (finding,), reason)
-        value = self.objective(plan, program, outcome)
-        return Evaluation(plan, value, metrics_of(self.instance, plan, program, outcome), (), "")
+        waves = form_waves(self.requests, plan.batch)
+        return replay(self.lowering.program(plan), [wave.arrivals_s for wave in waves], traced=traced)
 
     def objective(self, plan: Plan, program: Program, outcome: Run) -> float:
         """Objective in seconds of a run that came to its end."""

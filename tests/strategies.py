@@ -83,6 +83,8 @@ class _Recipe:
             document["max_in_flight"] = self.integer(1, stages + 1) if self.chance(50) else None
         if fast:
             _to_nanoseconds(document)
+        elif self.chance(10):
+            _to_wafer_size(document, self.choice((4.5e12, 5e12)))
         return document
 
     def placement(self) -> dict[str, Any]:
@@ -167,6 +169,26 @@ class _Recipe:
                 document[name] = True
         if self.chance(15):
             document["routing"] = self.choice(("yx", "xy"))
+
+
+def _to_wafer_size(document: dict[str, Any], link_bytes_per_s: float) -> None:
+    """The same program with the figures of a real one: chunks of 98,304,000 bytes, milliseconds, terabytes a second."""
+
+    def larger(amount: float) -> float:
+        return amount * 98_304_000
+
+    for name in ("activation_bytes", "capacity_bytes", "static_bytes"):
+        if name in document:
+            document[name] = [larger(amount) for amount in document[name]]
+    document["kv_bytes"] = [[larger(amount) for amount in row] for row in document["kv_bytes"]]
+    for row in document.get("spill", []):
+        row["bytes"] = larger(row["bytes"])
+    document["compute_s"] = [[float(f"{time_s}e-3") for time_s in row] for row in document["compute_s"]]
+    document["arrivals_s"] = [float(f"{time_s}e-3") for time_s in document["arrivals_s"]]
+    document["hop_latency_s"] = float(f"{document['hop_latency_s']}e-7")
+    document["link_bytes_per_s"] = link_bytes_per_s
+    if "host" in document:
+        document["host"] = {"host_bytes": larger(document["host"]["host_bytes"]), "host_bytes_per_s": 64e9}
 
 
 def _to_nanoseconds(document: dict[str, Any]) -> None:

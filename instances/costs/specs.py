@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from instances.base import Document
 from instances.costs.profile import Profile, read_profile
+from instances.errors import InputError
 from instances.units import Seconds
 
 Row = tuple[Annotated[float, Field(gt=0)], Annotated[float, Field(ge=0)], Annotated[float, Field(gt=0)]]
@@ -56,9 +57,12 @@ class TableSpec(Document):
 
 def resolve_costs(data: Any, base_dir: Path) -> Any:
     """Plain data of a cost model with a table's file replaced by its rows, so that an instance stands alone."""
-    if isinstance(data, dict) and data.get("kind") == "table" and isinstance(data.get("path"), str):
+    if not (isinstance(data, dict) and data.get("kind") == "table" and isinstance(data.get("path"), str)):
+        return data
+    try:
         return TableSpec.parse(data).inlined(base_dir).model_dump(mode="json", exclude_none=True)
-    return data
+    except InputError as error:
+        raise InputError(f"costs.{error.field}".rstrip("."), error.value, error.allowed, file=error.file) from None
 
 
 CostSpec = Annotated[RooflineSpec | FittedSpec | TableSpec, Field(discriminator="kind")]

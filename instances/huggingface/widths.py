@@ -60,7 +60,7 @@ def weight_widths(
     widths = dict.fromkeys(Widths.model_fields, dtype)
     for group in _GROUPS:
         modules = list(_modules(group, kinds, names))
-        kept = [module for module in modules if any(_covers(entry, module) for entry in exceptions)]
+        kept = [module for module in modules if any(entry.search(module) for entry in exceptions)]
         if kept and len(kept) < len(modules):
             raise inner.error(
                 next(key for key in _EXCEPTIONS if inner.get(key)),
@@ -111,8 +111,8 @@ def _quantised_width(inner: ConfigView) -> float:
     )
 
 
-def _exceptions(inner: ConfigView) -> list[str]:
-    found: list[str] = []
+def _exceptions(inner: ConfigView) -> list[re.Pattern[str]]:
+    found: list[re.Pattern[str]] = []
     for key in _EXCEPTIONS:
         value: Any = inner.get(key)
         if value is None:
@@ -121,10 +121,9 @@ def _exceptions(inner: ConfigView) -> list[str]:
             raise inner.error(key, "a list of module names")
         for item in value:
             try:
-                re.compile(item.removeprefix("re:") if item.startswith("re:") else "")
+                found.append(_pattern(item))
             except re.error:
                 raise inner.error(key, f"regular expressions after re:, not {item!r}") from None
-        found += value
     return found
 
 
@@ -158,9 +157,11 @@ def _parts(group: str, kind: LayerKind) -> list[str]:
             return []
 
 
-def _covers(entry: str, module: str) -> bool:
-    """Whether an entry names a module: a regular expression after ``re:``, else a run of the parts of its path."""
+def _pattern(entry: str) -> re.Pattern[str]:
+    """What finds the modules an entry names: a regular expression after ``re:``, else a run of parts of the path."""
     if entry.startswith("re:"):
-        return re.match(entry.removeprefix("re:"), module) is not None
-    pattern = re.escape(entry.strip("*.").replace("language_model.", "")).replace(r"\*", "[^.]*")
-    return re.search(rf"(?:^|\.){pattern}(?:\.|$)", module) is not None
+        return re.compile(rf"\A(?:{entry.removeprefix('re:')})")
+    if entry == "*":
+        return re.compile("")
+    parts = re.escape(entry.strip("*.").replace("language_model.", "")).replace(r"\*", "[^.]*")
+    return re.compile(rf"(?:^|\.){parts}(?:\.|$)")

@@ -12,6 +12,7 @@ from instances.huggingface import read_config
 from instances.model import Model
 from instances.parameters import summary
 from solver.cli.errors import DONE, one_line
+from solver.cli.options import about_option
 from solver.cli.tables import UNKNOWN, amount, pairs, table
 from solver.cli.terminal import show, show_json
 
@@ -28,7 +29,8 @@ def models_command(
 ) -> int:
     """List the models of the catalogue; bytes are at each model's own widths."""
     if show_one is not None:
-        facts = summary(named_model(show_one))
+        with about_option("--show"):
+            facts = summary(named_model(show_one))
         if as_json:
             show_json(facts)
         else:
@@ -38,7 +40,7 @@ def models_command(
     if as_json:
         show_json(models)
     else:
-        columns = ("model", "layers", "parameters", "active", "weights", "KV a token", "KV kept")
+        columns = ("model", "layers", "parameters", "active", "weights", "KV/token", "KV kept")
         show(table(columns, (_row(facts) for facts in models), numbers=columns[1:]))
     return DONE
 

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from instances.errors import InputError
 from instances.units import SECONDS, TOKENS, parse_quantity
 
 LONGEST_LIMIT_S = 1e6
 """Operating systems wait in milliseconds of 32 bits."""
+
+
+@contextmanager
+def about_option(option: str) -> Iterator[None]:
+    """Name the option in an InputError that does not come from a file."""
+    try:
+        yield
+    except InputError as error:
+        if error.file:
+            raise
+        raise InputError(option, error.value, error.allowed) from error
 
 
 def whole(option: str, text: str, *, least: int, most: int | None = None) -> int:

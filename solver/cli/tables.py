@@ -45,7 +45,8 @@ def amount(value: float | None, unit: str = "B") -> str:
     if value is None:
         return UNKNOWN
     size, prefix = next(((size, prefix) for size, prefix in _PREFIXES if abs(value) >= size), (1.0, ""))
-    return f"{value / size:.4g} {prefix}{unit}"
+    number = "0" if value == 0 else f"{value / size:#.4g}".rstrip(".")
+    return f"{number} {prefix}{unit}".rstrip()
 
 
 def shortened(text: str, limit: int) -> str:
@@ -61,7 +62,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Seq
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for place, name in enumerate(columns):
         last = place == len(columns) - 1
-        made.add_column(name, justify="right" if name in numbers else "left", no_wrap=not last, overflow="fold")
+        made.add_column(name, justify="right" if name in numbers else "left", no_wrap=not last or name in numbers, overflow="fold")
     for row in rows:
         made.add_row(*(Text(cell) for cell in row))
     return made

@@ -93,9 +93,9 @@ def pooled_excess_bytes(problem: SpillProblem, start_s: Amounts, end_s: Amounts)
     changes = np.concatenate([takes.ravel(), released.ravel()])
     # A release at the moment of a start comes first, as in the replay.
     order = np.lexsort((changes, times))
-    most = float(np.cumsum(changes[order]).max())
-    everywhere = float(problem.free_bytes.sum()) + stages * problem.host_bytes
-    return most - everywhere
+    most: float = np.cumsum(changes[order]).max()
+    everywhere: float = problem.free_bytes.sum() + stages * problem.host_bytes
+    return float(most - everywhere)
 
 
 def spill_problem(

@@ -18,7 +18,8 @@ def compiled(function: Function) -> Function:
 
     Counting references to the arrays would take longer than the function itself, so that is switched off (``_nrt``).
     """
-    return cast(Function, numba.njit(error_model="numpy", _nrt=False)(function))
+    options: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+    return cast(Function, numba.njit(**options)(function))
 
 
 def compiled_entry(*parts: ModuleType) -> Callable[[Function], Function]:

@@ -76,7 +76,7 @@ class Run:
 def run(program: Program, *, traced: bool = False) -> Run:
     """Replay a program.
 
-    The program is taken as sound: call ``Program.check`` first where it comes from outside.
+    The program is taken as sound: call ``check_program`` first where it comes from outside.
 
     Parameters
     ----------

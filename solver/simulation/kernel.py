@@ -146,7 +146,7 @@ def _may_start(
     if tasks[task, c.ENTERS] and 0 < settings[c.WINDOW] <= counters[c.INSIDE]:
         return False
     units = tasks[task, c.TAKE_UNITS]
-    return units < 0 or pools[die, c.USED] + units <= pools[die, c.CAPACITY]
+    return bool(units < 0 or pools[die, c.USED] + units <= pools[die, c.CAPACITY])
 
 
 @compiled
@@ -199,9 +199,7 @@ def _end(
 
 
 @compiled
-def _receive(
-    tasks: Int64s, order: Int64s, dies: Int64s, heap: Int64s, counters: Int64s, task: int, now: int
-) -> None:
+def _receive(tasks: Int64s, order: Int64s, dies: Int64s, heap: Int64s, counters: Int64s, task: int, now: int) -> None:
     """Note that an activation has arrived for the task."""
     tasks[task, c.INPUTS] -= 1
     die = tasks[task, c.DIE]

@@ -11,8 +11,9 @@ from solver.simulation.program import Float64s, Int64s
 
 @compiled
 def send(
-    dies: Int64s, paths: Int64s, route: Int64s, speeds: Float64s, links: Int64s, link_speeds: Float64s, settings: Int64s,
-    counters: Int64s, trace: Int64s, kind: int, path: int, task: int, units: int, requested: int, ready: int,
+    dies: Int64s, paths: Int64s, route: Int64s, speeds: Float64s, links: Int64s, link_speeds: Float64s,
+    settings: Int64s, counters: Int64s, trace: Int64s,
+    kind: int, path: int, task: int, units: int, requested: int, ready: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Reserve the links of a transfer (rule 9); return when it starts and when it arrives.
 
@@ -61,7 +62,7 @@ def _hold(links: Int64s, counters: Int64s, trace: Int64s, link: int, units: int,
 @compiled
 def whole_ps(settings: Int64s, seconds: float) -> int:
     """Round a duration once, to the nearest picosecond, or up to whole nanoseconds."""
-    ps = np.int64(np.rint(seconds * 1e12))
+    ps = int(np.rint(seconds * 1e12))
     return -(-ps // 1000) * 1000 if settings[c.INTEGER_NS] else ps
 
 

@@ -11,9 +11,10 @@ from math import lcm
 import numpy as np
 import numpy.typing as npt
 
+from instances.hardware import Die
 from instances.instance import Instance
 from instances.plan import Plan
-from instances.workload import Shape, Wave, form_waves
+from instances.workload import Shape, form_waves
 from solver.simulation.network import PICOSECONDS_PER_S, Network, build_network, whole_ps
 from solver.simulation.program import Program
 
@@ -36,13 +37,28 @@ class _Block:
     workspace_bytes: npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class _Layout:
+    """Stages on their dies. Stages of one kind (layers, die, last or not) share their times and memory.
+
+    ``kinds`` has (first layer, layer behind the last, die, whether it is the last stage) of one stage of each kind.
+    """
+
+    kinds: tuple[tuple[int, int, Die, bool], ...]
+    kind_of_stage: Ints
+    weights_bytes: npt.NDArray[np.float64]
+    capacity_units: Ints
+
+
 class Lowering:
     """Lowers plans of one instance; keeps what they share (networks of recent placements, units)."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         self.units_per_byte = _units_per_byte(instance)
+        self.requests = instance.workload.all_requests()
         self._network = lru_cache(maxsize=64)(self._build_network)
+        self._layout = lru_cache(maxsize=64)(self._build_layout)
 
     def program(self, plan: Plan) -> Program:
         """Lower a plan that the static checker accepts.
@@ -54,7 +70,7 @@ class Lowering:
         """
         instance = self.instance
         stages = len(plan.layers)
-        waves = form_waves(instance.workload.all_requests(), plan.batch)
+        waves = form_waves(self.requests, plan.batch)
         blocks = {key: self._block(plan, *key) for key in {(wave.shape, wave.size) for wave in waves}}
         in_order = [blocks[wave.shape, wave.size] for wave in waves]
         chunk_counts = [block.chunks for block in in_order]
@@ -98,10 +114,7 @@ class Lowering:
             slot_stage=(slot_group % stages).astype(np.int32),
             group_die=np.tile(np.arange(stages, dtype=np.int32), len(waves)),
             group_stage=np.tile(np.arange(stages, dtype=np.int32), len(waves)),
-            capacity_units=np.array(
-                [int(instance.hardware.die_at(die).hbm_bytes * self.units_per_byte) for die in plan.placement],
-                dtype=np.int64,
-            ),
+            capacity_units=self._layout(plan.layers, plan.placement).capacity_units,
             static_units=np.ceil(static * self.units_per_byte).astype(np.int64),
             host_capacity_units=np.full(stages, self._host_units(), dtype=np.int64),
             serve_fraction=instance.pipeline.serve_fraction,
@@ -114,27 +127,27 @@ class Lowering:
             units_per_byte=self.units_per_byte,
         )
 
-    def arrivals(self, plan: Plan) -> list[Wave]:
-        """The waves of the plan, whose requests' arrivals turn completions into latencies."""
-        return form_waves(self.instance.workload.all_requests(), plan.batch)
-
     def _block(self, plan: Plan, shape: Shape, size: int) -> _Block:
         cost, stages = self.instance.stage_cost, len(plan.layers)
         sizes = np.array(plan.chunk_sizes(shape[0] - shape[1]), dtype=np.int64)
         after = shape[1] + np.cumsum(sizes)
         last = np.arange(len(sizes)) == len(sizes) - 1
-        seconds = np.empty((len(sizes), stages))
-        held = np.empty((len(sizes), stages))
-        workspace = np.empty(stages)
-        spill_bytes = np.empty(stages)
-        for s, (stop, layers) in enumerate(zip(accumulate(plan.layers), plan.layers, strict=True)):
-            start, die = stop - layers, self.instance.hardware.die_at(plan.placement[s])
-            head = last & (s == stages - 1)
-            seconds[:, s] = cost.stage_seconds(die, start, stop, size, sizes, after - sizes, head=head)
-            held[:, s] = cost.kv_held_bytes(start, stop, size, after, sizes)
-            workspace[s] = cost.workspace_bytes(start, stop, size, int(sizes.max()))
-            spill_bytes[s] = size * cost.spillable_bytes_per_token(start, stop)
-        taken = np.diff(self._units(held), axis=0, prepend=0)
+        layout = self._layout(plan.layers, plan.placement)
+        kinds = len(layout.kinds)
+        seconds, held = np.empty((len(sizes), kinds)), np.empty((len(sizes), kinds))
+        workspace, spill_bytes = np.empty(kinds), np.empty(kinds)
+        for k, (start, stop, die, is_last) in enumerate(layout.kinds):
+            head = last & is_last
+            seconds[:, k] = cost.stage_seconds(die, start, stop, size, sizes, after - sizes, head=head)
+            held[:, k] = cost.kv_held_bytes(start, stop, size, after, sizes)
+            workspace[k] = cost.workspace_bytes(start, stop, size, int(sizes.max()))
+            spill_bytes[k] = size * cost.spillable_bytes_per_token(start, stop)
+        seconds, workspace, spill_bytes = (
+            seconds[:, layout.kind_of_stage],
+            workspace[layout.kind_of_stage],
+            spill_bytes[layout.kind_of_stage],
+        )
+        taken = np.diff(self._units(held), axis=0, prepend=0)[:, layout.kind_of_stage]
         rows = sorted(
             (row.chunk, row.stage, stages if row.creditor == "host" else row.creditor, row.tokens)
             for row in plan.spill_of(shape)
@@ -149,7 +162,7 @@ class Lowering:
             chunks=len(sizes),
             duration_ps=np.rint(seconds * PICOSECONDS_PER_S).astype(np.int64).ravel(),
             take_units=taken.ravel(),
-            send_units=np.repeat(self._units(np.array([cost.activation_bytes(size, int(c)) for c in sizes])), stages),
+            send_units=np.repeat(self._units(cost.activation_bytes(size, sizes)), stages),
             write_count=write_count,
             write_slot=np.array([first[s] + creditors[s].index(k) for _, s, k, _ in rows], dtype=np.int64),
             write_units=self._units(np.array([tokens * spill_bytes[s] for _, s, _, tokens in rows])),
@@ -160,16 +173,24 @@ class Lowering:
 
     def _static_bytes(self, plan: Plan, blocks: list[_Block]) -> npt.NDArray[np.float64]:
         """Weights and one workspace, the largest over all waves (spec section 2, static memory)."""
-        cost, stages = self.instance.stage_cost, len(plan.layers)
-        stops = list(accumulate(plan.layers))
-        weights = np.array(
-            [
-                cost.weight_bytes(stop - layers, stop, embedding=s == 0, head=s == stages - 1)
-                for s, (stop, layers) in enumerate(zip(stops, plan.layers, strict=True))
-            ]
-        )
         workspace: npt.NDArray[np.float64] = np.max([block.workspace_bytes for block in blocks], axis=0)
-        return weights + workspace
+        return self._layout(plan.layers, plan.placement).weights_bytes + workspace
+
+    def _build_layout(self, layers: tuple[int, ...], placement: tuple[tuple[int, int], ...]) -> _Layout:
+        hardware, model, cost = self.instance.hardware, self.instance.model, self.instance.stage_cost
+        seen: dict[tuple[object, ...], int] = {}
+        kinds: list[tuple[int, int, Die, bool]] = []
+        kind_of_stage, weights = [], []
+        for s, (stop, count) in enumerate(zip(accumulate(layers), layers, strict=True)):
+            start, die, is_last = stop - count, hardware.die_at(placement[s]), s == len(layers) - 1
+            key = (tuple(sorted(model.kind_counts(start, stop).items())), die, is_last)
+            if key not in seen:
+                seen[key] = len(kinds)
+                kinds.append((start, stop, die, is_last))
+            kind_of_stage.append(seen[key])
+            weights.append(cost.weight_bytes(start, stop, embedding=s == 0, head=is_last))
+        capacity = [int(hardware.die_at(die).hbm_bytes * self.units_per_byte) for die in placement]
+        return _Layout(tuple(kinds), np.array(kind_of_stage), np.array(weights), np.array(capacity, dtype=np.int64))
 
     def _host_units(self) -> int:
         host = self.instance.hardware.host

@@ -35,15 +35,13 @@ def queue(slots: Int64s, writes: Int64s, pools: Int64s, counters: Int64s, pool: 
 def first_fits(writes: Int64s, pools: Int64s, pool: int) -> bool:
     """Whether a write waits for this memory, and the first one fits (exactly full is allowed)."""
     first = pools[pool, c.FIRST]
-    return first >= 0 and pools[pool, c.USED] + writes[first, c.UNITS] <= pools[pool, c.CAPACITY]
+    return bool(first >= 0 and pools[pool, c.USED] + writes[first, c.UNITS] <= pools[pool, c.CAPACITY])
 
 
 @compiled
-def grant(
-    slots: Int64s, writes: Int64s, pools: Int64s, counters: Int64s, trace: Int64s, pool: int, now: int
-) -> int:
+def grant(slots: Int64s, writes: Int64s, pools: Int64s, counters: Int64s, trace: Int64s, pool: int, now: int) -> int:
     """Take the first write out of a memory's queue, and the memory for it (rule 5)."""
-    write = pools[pool, c.FIRST]
+    write = int(pools[pool, c.FIRST])
     slot, units = writes[write, c.SLOT], writes[write, c.UNITS]
     pools[pool, c.FIRST] = writes[write, c.AFTER]
     counters[c.QUEUED] -= 1

@@ -61,9 +61,7 @@ class Network:
     def link_name(self, link: int) -> str:
         """Readable name of a link, e.g. ``(0,0)->(0,1)`` or ``(0,0)->host``."""
         ends = [int(end) for end in self.link_ends[link]]
-        source, target = (
-            "host" if row == HOST else f"({row},{column})" for row, column in (ends[:2], ends[2:])
-        )
+        source, target = ("host" if row == HOST else f"({row},{column})" for row, column in (ends[:2], ends[2:]))
         return f"{source}->{target}"
 
 

@@ -46,7 +46,8 @@ class Program:
     write_ptr, write_slot, write_units
         Spill writes that the end of task t requests, in this order: entries write_ptr[t] to write_ptr[t + 1]. [E]
     group_slot_ptr, slot_die, slot_is_host, slot_stage
-        Slots of a group in creditor order, host last; a host slot names the group's own die and stage. [S]
+        Slots of a group in creditor order, host last: die and stage of the creditor; a host slot names the group's own
+        die, and any stage. [S]
     group_die, group_stage
         Home of a group; the stage gives the order in which releases at several dies are handled. [G]
     capacity_units, static_units, host_capacity_units

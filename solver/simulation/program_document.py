@@ -1,9 +1,10 @@
 """Reads and checks a program document: the keys of the worked examples, exact numbers (spec section 3).
 
-Besides the keys of the examples a document may have the options of rule 9 (``store_and_forward``, ``one_send_per_die``,
-``routing``, ``integer_ns``), ``disabled_dies``, ``disabled_links``, ``rows`` and ``columns`` of the mesh (else the bounding
-box of the dies), ``host`` with ``host_bytes`` and ``host_bytes_per_s``, and, where waves differ, ``compute_s`` and
-``kv_bytes`` by wave, stage, chunk, ``activation_bytes`` by wave, chunk, and spill rows with a ``wave``.
+Besides the keys of the examples a document may have the options of rule 9 (``store_and_forward``,
+``one_send_per_die``, ``routing``, ``integer_ns``), ``disabled_dies``, ``disabled_links``, ``rows`` and ``columns`` of
+the mesh (else the bounding box of the dies), ``host`` with ``host_bytes`` and ``host_bytes_per_s``, and, where waves
+differ, ``compute_s`` and ``kv_bytes`` by wave, stage, chunk, ``activation_bytes`` by wave, chunk, and spill rows with a
+``wave``.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class Spill:
 class Document:
     """A program document with every default filled in; N stages, W waves, lists by wave first.
 
-    ``compute_s[w][s][i]``, ``kv_bytes[w][s][i]`` (negative: a release) and ``activation_bytes[w][i]``; capacities are None
-    where there is no limit.
+    ``compute_s[w][s][i]``, ``kv_bytes[w][s][i]`` (negative: a release) and ``activation_bytes[w][i]``; capacities are
+    None where there is no limit.
     """
 
     dies: list[Die]
@@ -254,7 +255,9 @@ class _Reader:
             field = f"spill[{index}]"
             keys = {"stage", "chunk", "creditor", "bytes"}
             if not isinstance(row, Mapping) or not keys <= set(row) <= keys | {"wave"}:
-                raise InputError(field, row, "an object with stage, chunk, creditor and bytes, and wave if waves differ")
+                raise InputError(
+                    field, row, "an object with stage, chunk, creditor and bytes, and wave if waves differ"
+                )
             stage = _count(row["stage"], f"{field}.stage", high=stages - 1)
             waves = range(len(chunks))
             if "wave" in row:
@@ -323,7 +326,11 @@ def _count(value: object, field: str, *, low: int = 0, high: int | None = None) 
 
 
 def _number(
-    value: object, field: str, *, low: Fraction | None = Fraction(0), positive: bool = False  # noqa: B008
+    value: object,
+    field: str,
+    *,
+    low: Fraction | None = Fraction(0),
+    positive: bool = False,
 ) -> Fraction:
     """The decimal as written: 0.1 is one tenth, not the nearest double."""
     kind = "a finite number"

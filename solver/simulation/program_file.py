@@ -41,8 +41,8 @@ def replay_document(document: Mapping[str, Any], *, file: str | None = None) -> 
 def outcome(program: Program, result: Run) -> dict[str, Any]:
     """The keys of the expected part of a worked example; seconds and bytes.
 
-    A deadlock has ``deadlock``, ``says``, ``stage`` and ``bytes`` of the first stage that waits for memory (null if none
-    does), and ``waiting``, one entry for each stage that waits.
+    A deadlock has ``deadlock``, ``says``, ``stage`` and ``bytes`` of the first stage that waits for memory (null if
+    none does), and ``waiting``, one entry for each stage that waits.
     """
     if result.deadlock:
         rows = [
@@ -65,8 +65,7 @@ def outcome(program: Program, result: Run) -> dict[str, Any]:
             "waiting": rows,
         }
     names = [
-        f"{wave},{stage},{chunk}"
-        for wave, stage, chunk in zip(program.wave, program.stage, program.chunk, strict=True)
+        f"{wave},{stage},{chunk}" for wave, stage, chunk in zip(program.wave, program.stage, program.chunk, strict=True)
     ]
     order = sorted(range(program.tasks), key=lambda task: (program.wave[task], program.stage[task], task))
     starts, ends = ((times / PICOSECONDS_PER_S).tolist() for times in (result.start_ps, result.end_ps))

@@ -1,7 +1,7 @@
 """The tables of a replay: a program and its network packed row by row for the compiled event loop.
 
-One row holds all that belongs to one task, die, memory and so on, what is given as well as what changes, so that an event
-touches few cache lines and compiled functions pass few arrays. ``kernel.py`` names the columns.
+One row holds all that belongs to one task, die, memory and so on, what is given as well as what changes, so that an
+event touches few cache lines and compiled functions pass few arrays. ``columns.py`` names the columns.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.simulation import columns as c
-from solver.simulation.network import Network
+from solver.simulation.network import PICOSECONDS_PER_NS, Network
 from solver.simulation.program import Int64s, Program
 
 _HOSTS_LAST = np.iinfo(np.int64).max
 
 
 class Tables(NamedTuple):
-    """Memories are the D dies, then their hosts; paths are the D x D pairs of dies, then each die's way to its host,
-    then each die's way from its host. In the order in which the event loop takes them."""
+    """The tables, in the order in which the event loop takes them.
+
+    Memories are the D dies, then their hosts. Paths are the D x D pairs of dies, then each die's way to its host, then
+    each die's way from its host.
+    """
 
     tasks: Int64s
     order: Int64s
@@ -62,6 +65,8 @@ def _tasks(program: Program) -> Int64s:
     tasks = np.empty((program.tasks, c.TASK_COLUMNS), dtype=np.int64)
     tasks[:, c.DIE] = program.die
     tasks[:, c.DURATION_PS] = program.duration_ps
+    if program.network.integer_ns:
+        tasks[:, c.DURATION_PS] = -(-program.duration_ps // PICOSECONDS_PER_NS) * PICOSECONDS_PER_NS
     tasks[:, c.EARLIEST_PS] = program.earliest_ps
     tasks[:, c.SUCCESSOR] = program.successor
     target = program.die[program.successor]

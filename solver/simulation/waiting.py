@@ -12,7 +12,7 @@ Reason = Literal["memory", "activation", "window"]
 
 @dataclass(frozen=True)
 class Waiting:
-    """The next task of a die, and what keeps it from starting.
+    """The next task of a die, and what keeps it from starting when no event is left.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def who_waits(
 
 
 def describe(program: Program, waiting: tuple[Waiting, ...], never_ran: int) -> str:
-    """The deadlock in words: how many tasks never ran, and what every stage waits for."""
-    parts = [_sentence(program, one) for one in waiting]
-    return f"{never_ran} tasks never ran: {'; '.join(parts)}"
+    """The deadlock in words: how many tasks never ran (left out if 0), and what every stage waits for."""
+    sentences = "; ".join(_sentence(program, one) for one in waiting)
+    return f"{never_ran} tasks never ran: {sentences}" if never_ran else sentences
 
 
 def _sentence(program: Program, one: Waiting) -> str:

@@ -297,6 +297,7 @@ def test_quantised_weights(read: Reader, settings: dict[str, Any], width: float)
         ("mlp.experts", {"experts"}),
         ("mlp.gate", set()),
         ("lm_head", set()),
+        ("*", {"attention", "dense", "experts"}),
     ],
 )
 def test_exceptions_keep_the_dtype(read: Reader, entry: str, kept: set[str]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,7 @@ KINDS = ("activation", "write", "fetch")
 Label = tuple[int, int, int]
 Sent = tuple[str, Label, Place, Place, Fraction, int, int]
 Hold = tuple[Place, Place, int, int]
+Change = tuple[int, Place, Fraction]
 
 
 @dataclass(frozen=True)
@@ -28,21 +30,24 @@ class ReplayLog:
         Kind, task (wave, chunk, stage), from, to, bytes, start and arrival (ps), in the order of the requests.
     holds
         From, to, start and end (ps) of the time for which each link of each transfer was held, in the same order.
-    memory
-        Time (ps), place, bytes then in use: every change that changes something.
+    die_memory, host_memory
+        Time (ps), place, bytes then in use: every change that changes something. Apart, because the page orders
+        releases at several dies, but not a host's among them (each host serves one die, so nothing depends on it).
     stalls
         Die, start and length (ps) of every service that takes time.
     """
 
     transfers: list[Sent]
     holds: list[Hold]
-    memory: list[tuple[int, Place, Fraction]]
+    die_memory: list[Change]
+    host_memory: list[Change]
     stalls: list[tuple[Place, int, int]]
 
 
 def witness_log(simulator: Simulator) -> ReplayLog:
     program = simulator.program
     static = {(0, *die): program.static_bytes[stage] for stage, die in enumerate(program.die_of)}
+    memory = _changes(static, ((row.time_ps, row.place, row.used_bytes) for row in simulator.memory_changes))
     transfers: list[Sent] = []
     holds: list[Hold] = []
     for sent in simulator.transfers:
@@ -52,7 +57,8 @@ def witness_log(simulator: Simulator) -> ReplayLog:
     return ReplayLog(
         transfers,
         holds,
-        _changes(static, ((change.time_ps, change.place, change.used_bytes) for change in simulator.memory_changes)),
+        [change for change in memory if change[1][0] == 0],
+        [change for change in memory if change[1][0] == 1],
         [((0, *stall.die), stall.start_ps, stall.duration_ps) for stall in simulator.stalls if stall.duration_ps],
     )
 
@@ -84,17 +90,30 @@ def engine_log(document: dict[str, Any]) -> ReplayLog:
         holds.append((*ends, start_ps, end_ps))
     static = {(0, *cells[die]): in_bytes(units) for die, units in enumerate(program.static_units.tolist())}
     places: list[Place] = [(0, *cell) for cell in cells] + [(1, *cell) for cell in cells]
+    rows = events.memory.tolist()
+    memory = _changes(static, ((time_ps, places[index], in_bytes(used)) for time_ps, index, used, _ in rows))
     return ReplayLog(
         transfers,
         holds,
-        _changes(static, ((time, places[memory], in_bytes(used)) for time, memory, used, _ in events.memory.tolist())),
+        [change for change in memory if change[1][0] == 0],
+        [change for change in memory if change[1][0] == 1],
         [(places[die], start_ps, length_ps) for die, start_ps, length_ps in events.stalls.tolist() if length_ps],
     )
 
 
-def _changes(
-    static: dict[Place, Fraction], rows: Iterable[tuple[int, Place, Fraction]]
-) -> list[tuple[int, Place, Fraction]]:
+def first_differences(one: ReplayLog, other: ReplayLog) -> dict[str, tuple[int, Any, Any]]:
+    """For each part of the log that differs: the first row that does, in both (None after the end)."""
+    found: dict[str, tuple[int, Any, Any]] = {}
+    for part in fields(ReplayLog):
+        rows = itertools.zip_longest(getattr(one, part.name), getattr(other, part.name))
+        for number, (row, other_row) in enumerate(rows):
+            if row != other_row:
+                found[part.name] = (number, row, other_row)
+                break
+    return found
+
+
+def _changes(static: dict[Place, Fraction], rows: Iterable[Change]) -> list[Change]:
     """Leave out rows that repeat what their place held before: its static bytes at first, nothing at a host."""
     used = dict(static)
     kept = []

@@ -33,7 +33,7 @@ def _assert_apart(intervals: Iterable[tuple[float, float]]) -> None:
 def test_memory_stays_within_capacity_and_above_static(document: dict[str, Any]) -> None:
     simulator = replay(document)
     for log in (witness_log(simulator), engine_log(document)):
-        for _, place, used_bytes in log.memory:
+        for _, place, used_bytes in log.die_memory + log.host_memory:
             capacity_bytes = simulator.memories[place].capacity_bytes
             assert used_bytes >= _static(simulator, place)
             assert capacity_bytes is None or used_bytes <= capacity_bytes
@@ -181,7 +181,6 @@ def test_the_same_input_gives_the_same_output(document: dict[str, Any]) -> None:
     before = copy.deepcopy(document)
     for simulator in (simulate, replay_document):
         assert json.dumps(simulator(document)) == json.dumps(simulator(document))
-    assert engine_log(document) == engine_log(document)
     assert document == before
 
 

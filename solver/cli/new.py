@@ -1,0 +1,181 @@
+"""``waferplan new``: write an instance from a model, a mesh and a workload."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from instances.catalogue import load_hardware
+from instances.errors import InputError
+from instances.hardware import Hardware
+from instances.instance import Instance
+from instances.units import BYTES, BYTES_PER_S, FLOPS_PER_S, SECONDS, parse_quantity
+from solver.cli import options
+from solver.cli.errors import DONE
+from solver.cli.files import output_file, write_file
+from solver.cli.models import is_file, named_model
+from solver.cli.terminal import show_text
+
+app = typer.Typer(add_completion=False)
+
+_OPTIONS = {
+    "name": "--name",
+    "hardware.rows": "--mesh",
+    "hardware.columns": "--mesh",
+    "hardware.wafers": "--wafers",
+    "model": "--model",
+    "model.name": "--model",
+    "model.huggingface": "--model",
+    "model.weight_bytes": "--weight-bytes",
+    "model.kv_bytes": "--kv-bytes",
+    "model.activation_bytes": "--activation-bytes",
+    "workload.tokens": "--tokens",
+    "workload.requests": "--requests",
+    "pipeline.stages": "--stages",
+    "pipeline.layers": "--layers",
+    "pipeline.chunk_quantum": "--quantum",
+    "pipeline.max_chunks": "--max-chunks",
+    "pipeline.max_batch": "--batch",
+    "objective": "--objective",
+}
+"""Options behind the fields that an error names."""
+
+_UNITS = {
+    "_flops": (FLOPS_PER_S, ("PFLOP/s", "TFLOP/s", "GFLOP/s")),
+    "_bytes_per_s": (BYTES_PER_S, ("TB/s", "GB/s", "MB/s")),
+    "_bytes": (BYTES, ("TB", "GB", "MB")),
+    "_s": (SECONDS, ("s", "ms", "us", "ns")),
+}
+
+
+@app.command(
+    "new", epilog="Example: waferplan new --model llama3-70b --mesh 4x4 --tokens 128k --weight-bytes 1 --out I.json"
+)
+def new_command(
+    model: Annotated[
+        str,
+        typer.Option(metavar="NAME|config.json", help="Of the catalogue (`waferplan models`), or a Hugging Face config."),
+    ],
+    mesh: Annotated[str, typer.Option(metavar="RxC", help="Rows and columns of dies of a wafer.")],
+    tokens: Annotated[str, typer.Option(metavar="T", help="Tokens of a request; 128k = 131072.")],
+    requests: Annotated[str, typer.Option(metavar="R", help="Equal requests at time 0.")] = "16",
+    stages: Annotated[
+        str | None, typer.Option(metavar="N", help="Pipeline stages. [default: all dies, at most the layers]")
+    ] = None,
+    hardware: Annotated[str, typer.Option(metavar="NAME", help="Hardware whose die and links to take.")] = "mocap-4x4",
+    wafers: Annotated[str | None, typer.Option(metavar="RxC", help="Wafers side by side. [default: as the hardware]")] = None,
+    batch: Annotated[str, typer.Option(metavar="B", help="Largest batch.")] = "8",
+    max_chunks: Annotated[str, typer.Option(metavar="M", help="Most chunks of a request.")] = "64",
+    quantum: Annotated[str, typer.Option(metavar="Q", help="Chunks are multiples of so many tokens.")] = "1024",
+    weight_bytes: Annotated[str | None, typer.Option(metavar="W", help="Bytes a weight. [default: the model's]")] = None,
+    kv_bytes: Annotated[str | None, typer.Option(metavar="W", help="Bytes a KV element.")] = None,
+    activation_bytes: Annotated[str | None, typer.Option(metavar="W", help="Bytes an activation.")] = None,
+    layers: Annotated[
+        str, typer.Option(metavar="SPLIT", help="balanced, free, or layers per stage as 20,20,40.")
+    ] = "balanced",
+    objective: Annotated[
+        str, typer.Option(metavar="O", help="mean_latency, makespan, p95_latency or max_tokens.")
+    ] = "mean_latency",
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="[default: from model, mesh and tokens]")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="I.json", help="Write here. [default: standard output]")] = None,
+) -> int:
+    """Write an instance, checked as a whole."""
+    target = None if out is None else output_file("--out", out)
+    base_dir = Path() if target is None else target.parent
+    rows, columns = options.grid("--mesh", mesh)
+    length = options.tokens("--tokens", tokens)
+    with options.about_option("--hardware"):
+        base = load_hardware(hardware)
+    wafer_grid = base.wafers if wafers is None else options.grid("--wafers", wafers)
+    described = {"rows": rows, "columns": columns, "wafers": list(wafer_grid), **hardware_data(base)}
+    with options.about_option("--model"):
+        sized = named_model(model)
+    reference: dict[str, Any] = {"huggingface": _relative(model, base_dir)} if is_file(model) else {"name": model}
+    for key, option, text in (
+        ("weight_bytes", "--weight-bytes", weight_bytes),
+        ("kv_bytes", "--kv-bytes", kv_bytes),
+        ("activation_bytes", "--activation-bytes", activation_bytes),
+    ):
+        if text is not None:
+            reference[key] = _short(options.positive(option, text, most=16))
+    dies = rows * columns * wafer_grid[0] * wafer_grid[1] - len(described.get("disabled_dies", ()))
+    document = {
+        "schema_version": 1,
+        "name": name if name is not None else f"{sized.name}-{mesh}-{tokens}",
+        "hardware": described,
+        "model": reference,
+        "workload": {"requests": options.whole("--requests", requests, least=1), "tokens": length},
+        "pipeline": {
+            "stages": min(dies, sized.layer_count) if stages is None else options.whole("--stages", stages, least=1),
+            "chunk_quantum": options.tokens("--quantum", quantum),
+            "max_chunks": options.whole("--max-chunks", max_chunks, least=1),
+            "max_batch": options.whole("--batch", batch, least=1),
+            "layers": _split(layers),
+        },
+        "objective": objective,
+    }
+    text = json.dumps(document, indent=1)
+    _validate(text, base_dir)
+    if target is None:
+        show_text(text)
+    else:
+        write_file("--out", target, text + "\n")
+    return DONE
+
+
+def hardware_data(hardware: Hardware) -> dict[str, Any]:
+    """What hardware has besides its grid, in the published form: quantities with units, nothing at its default."""
+    grid = {"name", "rows", "columns", "wafers"}
+    plain = hardware.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude=grid)
+    return {key: _with_units(value, key) for key, value in plain.items()}
+
+
+def _with_units(data: Any, key: str = "") -> Any:
+    if isinstance(data, dict):
+        return {name: _with_units(value, name) for name, value in data.items()}
+    if isinstance(data, list):
+        return [_with_units(value) for value in data]
+    if isinstance(data, float):
+        for ending, (units, choices) in _UNITS.items():
+            if key.endswith(ending):
+                return quantity(data, units, choices)
+    return data
+
+
+def quantity(value: float, units: dict[str, float], choices: tuple[str, ...]) -> str | float:
+    """A number with the largest unit that leaves at least 1, if reading it gives the number again."""
+    for unit in choices:
+        if value >= units[unit]:
+            text = f"{value / units[unit]:.12g} {unit}"
+            if parse_quantity(text, units) == value:
+                return text
+    return value
+
+
+def _relative(path: str, base_dir: Path) -> str:
+    """The path as seen from the instance file; an absolute one stays so."""
+    return path if os.path.isabs(path) else Path(os.path.relpath(path, base_dir)).as_posix()
+
+
+def _split(text: str) -> str | list[int]:
+    if "," not in text and not text.strip().isdecimal():
+        return text
+    return [options.whole("--layers", part, least=1) for part in text.split(",")]
+
+
+def _short(number: float) -> int | float:
+    return int(number) if number == int(number) else number
+
+
+def _validate(text: str, base_dir: Path) -> None:
+    """Read the document as it will be read from the file; errors name the option behind a field."""
+    try:
+        _ = Instance.read(json.loads(text), base_dir=base_dir).stage_cost
+    except InputError as error:
+        if error.file or error.field not in _OPTIONS:
+            raise
+        raise InputError(_OPTIONS[error.field], error.value, error.allowed) from error
