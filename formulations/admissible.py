@@ -59,4 +59,5 @@ def admissible_chunk_tokens(instance: Instance, size: int, shape: Shape) -> tupl
 
 
 def _whole(amount: float, each: float) -> int:
-    return max(0, int(amount / each)) if each else 2**62
+    # A chunk that fits exactly must not be lost to the rounding of the division; the condition is only necessary.
+    return max(0, int(amount / each * (1 + 1e-12))) if each else 2**62

@@ -33,7 +33,7 @@ import numpy as np
 
 from formulations.admissible import admissible_chunk_tokens
 from formulations.chunks.exact import path_value, solve_chunks
-from formulations.stage_path import StagePath, stage_path
+from formulations.stage_path import StagePath, heaviest_stages, stage_path
 from formulations.tables import StageTables, Table
 from instances.instance import Instance
 from instances.workload import Shape, Wave, form_waves
@@ -113,17 +113,18 @@ class TimeBounds:
         """
         requests = self.instance.workload.all_requests()
         waves = form_waves(requests, batch)
+        heaviest = heaviest_stages(self.instance, waves)
         paths: dict[tuple[Shape, int], StagePath] = {}
         for key in dict.fromkeys((wave.shape, wave.size) for wave in waves):
             shape, size = key
             limit, reason = admissible_chunk_tokens(self.instance, size, shape)
-            limit = min(limit, largest_chunk_tokens or limit)
+            limit = limit if largest_chunk_tokens is None else min(limit, largest_chunk_tokens)
             if reason is not None:
                 return BatchBound(batch, None, None, {}, reason=reason)
             if self.most * limit < shape[0] - shape[1]:
                 reason = f"memory admits chunks of at most {limit} tokens at batch {size}, and {self.most} of them do"
                 return BatchBound(batch, None, None, {}, reason=f"{reason} not cover {shape[0] - shape[1]} tokens")
-            paths[key] = stage_path(self.tables, size, shape, limit)
+            paths[key] = stage_path(self.tables, size, shape, limit, heaviest)
         work = {key: self._least_work(path, key[0]) for key, path in paths.items()}
         if any(math.isinf(seconds) for seconds in work.values()):
             return BatchBound(batch, None, None, {}, reason="no admissible chunk list has an allowed number of chunks")
@@ -132,8 +133,11 @@ class TimeBounds:
             found = self._percentile(batch, waves, starts, paths, work)
         else:
             found = self._weighted(batch, waves, starts, paths, deadline_s, enough_s)
-        parts = len(waves) * self.most + 2 * self.instance.pipeline.stages
-        return found.less(0.5e-12 * parts)
+        # Rounded once each: the arrival, the tasks of a path, and for each transfer the duration and the latency. Then
+        # the replay's clock and the arrivals are floats of seconds, whose last digits matter late in a long trace.
+        parts = 1 + len(waves) * self.most + 3 * (self.instance.pipeline.stages - 1)
+        latest_s = max(wave.ready_s for wave in waves)
+        return found.less(0.5e-12 * parts + 2**-51 * latest_s)
 
     def _weighted(
         self,
@@ -146,10 +150,11 @@ class TimeBounds:
     ) -> BatchBound:
         """A weighted sum of completions: one chunk problem for each request shape."""
         weights = self._weights(waves)
-        constant = sum(weight * waves[start].ready_s for weight, start in zip(weights, starts, strict=True))
-        if self.instance.objective != "makespan":
-            arrivals = [arrival for wave in waves for arrival in wave.arrivals_s]
-            constant -= sum(arrivals) / len(arrivals)
+        # Differences first: late arrivals would swallow the digits of short latencies.
+        constant = math.fsum(
+            weight * math.fsum(waves[start].ready_s - since for since in self._since(wave)) / wave.size
+            for weight, wave, start in zip(weights, waves, starts, strict=True)
+        )
         problems: dict[Shape, _ChunkProblem] = {}
         for w, (weight, start) in enumerate(zip(weights, starts, strict=True)):
             for k in range(start, w + 1) if weight else ():
@@ -196,6 +201,10 @@ class TimeBounds:
         found = solve_chunks(t, u, 1.0, 1.0, self.most, self.fewest, deadline_s=left, tolerance=_TOLERANCE)
         assert found.bound is not None
         return found.bound, found.cuts
+
+    def _since(self, wave: Wave) -> tuple[float, ...]:
+        """When the clock of the objective starts for each request of a wave."""
+        return (0.0,) * wave.size if self.instance.objective == "makespan" else wave.arrivals_s
 
     def _weights(self, waves: list[Wave]) -> list[float]:
         """Weight of each wave's completion in the objective."""

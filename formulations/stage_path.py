@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -9,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from formulations.tables import StageTables, Table, fastest_die
-from instances.workload import Shape
+from instances.costs import RooflineSpec
+from instances.instance import Instance
+from instances.workload import Shape, Wave
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,34 @@ class StagePath:
     way_out: npt.NDArray[np.float64]
 
 
-def stage_path(tables: StageTables, size: int, shape: Shape, largest_chunk_tokens: int) -> StagePath:
-    """The path over the stages with the most work; for a free layer split the average stage, without crossings.
+def heaviest_stages(instance: Instance, waves: Iterable[Wave]) -> tuple[int, int]:
+    """First and last of the stages that have the most work over all waves, each run as a single chunk.
+
+    All waves must settle on the same stages: one that works longest on short requests, or on small waves, may be
+    another than the one that works longest on the others, and two dies work at the same time. Stages with the same
+    kinds of layers have the same work in every wave. (0, 0) for a free layer split.
+    """
+    split, die, cost = instance.fixed_layers, fastest_die(instance), instance.stage_cost
+    if split is None:
+        return 0, 0
+    counts = Counter((wave.size, wave.shape) for wave in waves)
+    parts = _parts(split)
+    work = [
+        sum(
+            count * float(cost.stage_seconds(die, *part, size, tokens - cached, cached))
+            for (size, (tokens, cached)), count in counts.items()
+        )
+        for part in parts
+    ]
+    first = work.index(max(work))
+    kinds = [instance.model.kind_counts(*part) for part in parts]
+    return first, max(s for s, same in enumerate(kinds) if same == kinds[first])
+
+
+def stage_path(
+    tables: StageTables, size: int, shape: Shape, largest_chunk_tokens: int, heaviest: tuple[int, int]
+) -> StagePath:
+    """The path over the ``heaviest`` stages; for a free layer split the average stage, without crossings.
 
     With a free split the completion is at least the path that stays at stage s, for every s, hence at least their
     average: the whole model's time shared equally (transfers in and out happen on every path).
@@ -53,16 +83,14 @@ def stage_path(tables: StageTables, size: int, shape: Shape, largest_chunk_token
     hop = tables.transfer(size, shape)
     if split is None:
         whole = tables.stage(die, 0, layers, size, shape, head=True)
-        work = (whole - die.chunk_overhead_s) / stages + die.chunk_overhead_s
-        hops_out = np.where(np.isfinite(hop[:, -1]), (stages - 1) * hop[:, -1] / 2, 0.0)
-        none = np.zeros_like(work)
-        return StagePath(np.where(admitted, work, np.inf), none, (stages - 1) * hop / 2, None, hops_out)
-    stops = list(accumulate(split))
-    parts = [(stop - count, stop) for stop, count in zip(stops, split, strict=True)]
+        # Fitted and measured costs have the overheads in them, and share them like the rest.
+        overhead = die.chunk_overhead_s if isinstance(instance.costs, RooflineSpec) else 0.0
+        work = (whole - overhead) / stages + overhead
+        hops = (stages - 1) / 2 * np.where(np.isfinite(hop), hop, 0.0)
+        return StagePath(np.where(admitted, work, np.inf), np.zeros_like(work), hops, None, hops[:, -1])
+    parts = _parts(split)
     plain = [tables.stage(die, *part, size, shape, head=False) for part in parts]
-    heaviest = max(float(table[0, -1]) for table in plain)
-    first = next(s for s, table in enumerate(plain) if table[0, -1] == heaviest)
-    last = max(s for s, table in enumerate(plain) if table is plain[first])
+    first, last = heaviest
     work = plain[first].copy()
     final = tables.stage(die, *parts[-1], size, shape, head=True)
     if last == stages - 1:
@@ -79,3 +107,8 @@ def stage_path(tables: StageTables, size: int, shape: Shape, largest_chunk_token
     lead = np.where(forward, np.where(forward, work, 0.0) - np.where(forward, plain[0], 0.0), 0.0)
     way_out = np.where(np.isfinite(way_out), way_out, 0.0)
     return StagePath(np.where(admitted, work, np.inf), crossing, entry, lead, way_out)
+
+
+def _parts(split: tuple[int, ...]) -> list[tuple[int, int]]:
+    """First layer of each stage, and the one behind its last."""
+    return [(stop - count, stop) for stop, count in zip(accumulate(split), split, strict=True)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from instances.errors import InputError
+from instances.wording import describe
 
 
 class Document(BaseModel):
@@ -18,65 +20,100 @@ class Document(BaseModel):
 
     @classmethod
     def parse(cls, data: Any, *, file: str | None = None) -> Self:
-        """Validate plain data; the first problem becomes one InputError."""
+        """Validate plain data; the first problem becomes one InputError.
+
+        Read as JSON, so strictly: lists serve as tuples, but ``true`` is no number, 1 no Boolean and "1" no number.
+        """
         try:
-            return cls.model_validate(data)
+            text = json.dumps(data, default=_plain)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError("", type(data).__name__, f"plain JSON data ({error})", file=file) from None
+        try:
+            return cls.model_validate_json(text, strict=True)
         except ValidationError as error:
-            raise first_problem(cls, error, file) from error
+            raise describe(cls, error, file, json.loads(text)) from error
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy, as in pydantic; what was derived from the fields and cached is derived anew."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 def first_problem(kind: type[BaseModel], error: ValidationError, file: str | None) -> InputError:
-    """Translate pydantic's report into the project's one-message form."""
-    problem = error.errors(include_url=False)[0]
-    field = ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-"))
-    if problem["type"] == "extra_forbidden":
-        known = _known_keys(kind, problem["loc"])
-        allowed = f"one of the keys {known}" if known else "a known key"
-        return InputError(field, problem["input"], f"{allowed} (unknown key)", file=file)
-    if problem["type"] == "missing":
-        return InputError(field, None, "a value: this key is required", file=file)
-    cause = problem.get("ctx", {}).get("error")
-    if isinstance(cause, InputError):
-        return InputError(
-            ".".join(part for part in (field, cause.field) if part), cause.value, cause.allowed, file=file
-        )
-    message = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    return InputError(field, problem["input"], message, file=file)
-
-
-def _known_keys(kind: type[BaseModel], path: tuple[int | str, ...]) -> str:
-    """Keys of the model that the path's last element was looked up in, where plain nesting leads to it."""
-    current: Any = kind
-    for part in path[:-1]:
-        field = getattr(current, "model_fields", {}).get(part) if isinstance(part, str) else None
-        annotation = field.annotation if field is not None else None
-        current = next(
-            (a for a in (annotation, *getattr(annotation, "__args__", ())) if hasattr(a, "model_fields")), None
-        )
-        if current is None:
-            return ""
-    return ", ".join(current.model_fields)
+    """One InputError for what pydantic found wrong with a document that Python code built."""
+    return describe(kind, error, file, None)
 
 
 def read_json(path: str | Path) -> Any:
     """Read a JSON file; a missing, unreadable, truncated or non-UTF-8 file is an InputError."""
     name = str(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError("", name, "the path of an existing file", file=name) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("", name, f"a readable UTF-8 file ({error})", file=name) from None
+        return parse_json(read_text(Path(path)), file=name)
+    except InputError as error:
+        raise error.in_file(name) from None
+
+
+def read_text(path: Path, field: str = "") -> str:
+    """Text of a UTF-8 file, with or without a byte order mark; InputError where it cannot be read."""
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(field, str(path), "the path of an existing file") from None
+    except (OSError, ValueError) as error:
+        raise InputError(field, str(path), f"a readable UTF-8 file ({error})") from None
+
+
+def parse_json(text: str, *, field: str = "", file: str | None = None) -> Any:
+    """Data of a JSON text.
+
+    Raises
+    ------
+    InputError
+        For anything incomplete or malformed, for NaN and Infinity, a key given twice in one object, a whole number of
+        thousands of digits, and nesting too deep to read.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_each_key_once)
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise InputError("", text[-40:], f"complete, valid JSON ({error.msg} at {where})", file=name) from None
-    except ValueError as error:
-        raise InputError("", str(error), "JSON without NaN or Infinity", file=name) from None
+        near = text[max(0, error.pos - 20) : error.pos + 20]
+        where = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
+        raise InputError(field, near, f"complete, valid JSON ({error.msg} at {where})", file=file) from None
+    except InputError as error:
+        where = ": ".join(part for part in (field, error.field) if part)
+        raise InputError(where, error.value, error.allowed, file=file) from None
+    except ValueError:
+        raise InputError(field, text[:40], "JSON with whole numbers of at most 4300 digits", file=file) from None
     except RecursionError:
-        raise InputError("", text[:40], "JSON nested less deeply", file=name) from None
+        raise InputError(field, text[:40], "JSON nested less deeply", file=file) from None
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(name)
+    raise InputError("", name, "JSON without NaN or Infinity; write null for an unknown number")
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InputError(twice, twice, "each key once in an object, and this one is there twice")
+    return data
+
+
+def _plain(value: object) -> Any:
+    """Documents inside plain data, as JSON."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    raise TypeError(f"{type(value).__name__} is no JSON type")
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, bool | float):  # both compare equal to 1
+        raise ValueError("1")
+    return value
+
+
+SchemaVersion = Annotated[Literal[1], BeforeValidator(_whole)]
+"""Version of a published form; true and 1.0 are no versions."""

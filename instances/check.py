@@ -178,8 +178,8 @@ def _spill_stage(instance: Instance, plan: Plan) -> Iterator[Violation]:
 def _spill_last_chunk(instance: Instance, plan: Plan) -> Iterator[Violation]:
     for number, row in enumerate(plan.spill):
         for shape in _shapes_of(instance, row):
-            if row.chunk == len(_chunks_of(plan, shape)) - 1 and row.tokens:
-                yield row.tokens, f"spill row {number}: chunk {row.chunk} is the last one"
+            if row.chunk == len(_chunks_of(plan, shape)) - 1:
+                yield max(row.tokens, 1), f"spill row {number}: chunk {row.chunk} is the last one"
 
 
 def _spill_creditor(instance: Instance, plan: Plan) -> Iterator[Violation]:
@@ -198,7 +198,9 @@ def _spill_creditor(instance: Instance, plan: Plan) -> Iterator[Violation]:
 
 
 def _spill_once(instance: Instance, plan: Plan) -> Iterator[Violation]:
-    rows = Counter((row.stage, row.chunk, row.creditor, tuple(_shapes_of(instance, row))) for row in plan.spill)
+    shapes = instance.workload.shapes
+    only = shapes[0] if len(shapes) == 1 else None
+    rows = Counter((row.stage, row.chunk, row.creditor, row.shape or only) for row in plan.spill)
     for (stage, chunk, creditor, _), count in rows.items():
         if count > 1:
             yield count - 1, f"stage {stage}, chunk {chunk}, creditor {creditor} has {count} rows"

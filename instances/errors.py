@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 
+class _Missing:
+    """The value of a key that is not there."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __reduce__(self) -> str:
+        return "MISSING"  # the one instance also in another process
+
+
+MISSING = _Missing()
+
+
 class InputError(ValueError):
     """Input that cannot be used: names the file, the field, the value and what is allowed.
 
@@ -13,7 +26,7 @@ class InputError(ValueError):
     field
         Dotted path of the field, for example ``hardware.die.hbm_bytes``; empty for the document as a whole.
     value
-        The offending value, shown shortened.
+        The offending value, shown shortened; ``MISSING`` for a key that is not there.
     allowed
         What is allowed instead, as a noun phrase or a sentence.
     file
@@ -29,8 +42,11 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.field) if part)
-        shown = _shorten(self.value)
-        return f"{where or 'input'}: {shown} is not allowed; expected {self.allowed}"
+        problem = "nothing is given" if self.value is MISSING else f"{_shorten(self.value)} is not allowed"
+        return f"{where or 'input'}: {problem}; expected {self.allowed}"
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, object, str], dict[str, str | None]]:
+        return InputError, (self.field, self.value, self.allowed), {"file": self.file}
 
     def in_file(self, file: str) -> InputError:
         """The same error with the file named, unless one is named already."""
@@ -51,9 +67,15 @@ class InfeasibleError(Exception):
     def __init__(self, rule: str, reason: str) -> None:
         self.rule = rule
         self.reason = reason
-        super().__init__(f"{rule}: {reason}")
+        super().__init__(rule, reason)
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.reason}"
 
 
 def _shorten(value: object, limit: int = 80) -> str:
+    """The value as JSON spells it where Python does not, and not all of a long one."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"

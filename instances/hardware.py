@@ -13,7 +13,9 @@ from instances.units import Bytes, BytesPerSecond, FlopsPerSecond, Seconds
 
 Efficiency = Annotated[float, Field(gt=0, le=1)]
 Position = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
-Count = Annotated[int, Field(ge=1, strict=True)]
+MAX_DIES = 100_000
+"""Dies of the whole grid; the ceiling only keeps absurd files from exhausting memory."""
+Count = Annotated[int, Field(ge=1, le=MAX_DIES, strict=True)]
 
 
 class Die(Document):
@@ -69,6 +71,8 @@ class Hardware(Document):
 
     @model_validator(mode="after")
     def _inside_the_grid(self) -> Self:
+        if self.total_rows * self.total_columns > MAX_DIES:
+            raise InputError("rows", self.rows, f"at most {MAX_DIES} dies in the whole grid")
         for position in self.disabled_dies:
             self._check_inside(position, "disabled_dies")
         for override in self.dies:

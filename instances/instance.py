@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from instances.base import Document, read_json
+from instances.base import Document, SchemaVersion, read_json
 from instances.catalogue import load_model
 from instances.costs import CostSpec, RooflineSpec, StageCost, make_costs, resolve_costs
 from instances.errors import InputError
@@ -31,7 +31,7 @@ class Instance(Document):
     config; here the model is always spelled out.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = 1
     name: Annotated[str, Field(min_length=1)]
     source: str | None = None
     hardware: Hardware
@@ -69,7 +69,7 @@ class Instance(Document):
             rows = read_trace(base_dir / workload["trace"], "workload.trace")
             resolved["workload"] = {**workload, "trace": rows}
         if "costs" in resolved:
-            resolved["costs"] = resolve_costs(resolved["costs"], base_dir)
+            resolved["costs"] = _resolve_costs(resolved["costs"], base_dir)
         return cls.parse(resolved, file=file)
 
     @model_validator(mode="after")
@@ -86,11 +86,6 @@ class Instance(Document):
         for cut in pipeline.forbidden_cuts:
             if cut >= layers:
                 raise InputError("pipeline.forbidden_cuts", cut, f"a layer index below {layers}")
-        if self.workload.tokens is not None:
-            uncached = self.workload.tokens - self.workload.cached_tokens
-            if uncached < pipeline.chunk_quantum:
-                allowed = f"at least the chunk_quantum ({pipeline.chunk_quantum}) after the cached tokens"
-                raise InputError("workload.tokens", self.workload.tokens, allowed)
         return self
 
     def canonical(self) -> dict[str, Any]:
@@ -131,14 +126,32 @@ def _resolve_model(data: Any, base_dir: Path) -> Any:
         raise InputError("model", data, 'an object: {"name": ...}, {"huggingface": path} or a description')
     changes = {key: data[key] for key in _BYTE_KEYS if key in data}
     reference = {key: value for key, value in data.items() if key not in _BYTE_KEYS}
-    if set(reference) == {"name"}:
-        return load_model(_text(reference["name"], "model.name")).with_bytes(**changes)
-    if set(reference) == {"huggingface"}:
-        return read_config(base_dir / _text(reference["huggingface"], "model.huggingface"), **changes)
-    if "huggingface" in reference:
-        extra = sorted(set(reference) - {"huggingface"})
-        raise InputError(f"model.{extra[0]}", data[extra[0]], f"beside huggingface only {', '.join(_BYTE_KEYS)}")
+    if "huggingface" in reference and len(reference) > 1:
+        extra = min(set(reference) - {"huggingface"})
+        raise InputError(f"model.{extra}", data[extra], f"beside huggingface only {', '.join(_BYTE_KEYS)}")
+    try:
+        if set(reference) == {"name"}:
+            return load_model(_text(reference["name"], "model.name")).with_bytes(**changes)
+        if set(reference) == {"huggingface"}:
+            return read_config(base_dir / _text(reference["huggingface"], "model.huggingface"), **changes)
+    except InputError as error:
+        raise _inside("model", error) from None
     return data
+
+
+def _resolve_costs(data: Any, base_dir: Path) -> Any:
+    """Put the rows of a measured table in place of its path, so that the instance stands alone."""
+    try:
+        return resolve_costs(data, base_dir)
+    except InputError as error:
+        raise _inside("costs", error) from None
+
+
+def _inside(part: str, error: InputError) -> InputError:
+    """The same error with its field named from the top, unless it is so already or concerns a field of another file."""
+    if error.file is not None or error.field.startswith(f"{part}."):
+        return error
+    return InputError(f"{part}.{error.field}".rstrip("."), error.value, error.allowed)
 
 
 def _text(value: Any, field: str) -> str:

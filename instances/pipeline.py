@@ -10,17 +10,19 @@ from instances.base import Document
 from instances.errors import InputError
 from instances.units import Tokens
 
+# The ceiling only keeps absurd numbers from overflowing the engines' integers.
+Limit = Annotated[int, Field(ge=1, le=10**9, strict=True)]
 LayerSplit = Literal["balanced", "free"] | tuple[Annotated[int, Field(strict=True)], ...]
 
 
 class Pipeline(Document):
     """Limits on stages, chunks and batch, the layer split, and the replay's switches."""
 
-    stages: Annotated[int, Field(ge=1, strict=True)]
+    stages: Limit
     chunk_quantum: Annotated[Tokens, Field(ge=1)] = 1024
-    max_chunks: Annotated[int, Field(ge=1, strict=True)] = 64
-    max_batch: Annotated[int, Field(ge=1, strict=True)] = 8
-    max_in_flight: Annotated[int, Field(ge=1, strict=True)] | None = None
+    max_chunks: Limit = 64
+    max_batch: Limit = 8
+    max_in_flight: Limit | None = None
     overlap: bool = True
     serve_fraction: Annotated[float, Field(ge=0)] = 1.0
     switching: Literal["cut_through", "store_and_forward"] = "cut_through"

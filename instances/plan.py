@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -10,11 +11,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator
 
-from instances.base import Document, read_json
+from instances.base import Document, SchemaVersion, read_json
+from instances.errors import InputError
 from instances.workload import Shape
 
-Creditor = Annotated[int, Field(ge=0, strict=True)] | Literal["host"]
-Index = Annotated[int, Field(ge=0, strict=True)]
+# The ceilings only keep absurd numbers from overflowing the engines' integers; rules find what is merely too much.
+_MOST = 2**40
+Index = Annotated[int, Field(ge=0, le=_MOST, strict=True)]
+Amount = Annotated[int, Field(ge=-_MOST, le=_MOST, strict=True)]
+Creditor = Index | Literal["host"]
 
 
 class SpillRow(Document):
@@ -23,7 +28,7 @@ class SpillRow(Document):
     stage: Index
     chunk: Index
     creditor: Creditor
-    tokens: Annotated[int, Field(ge=0, strict=True)]
+    tokens: Index
     shape: tuple[Index, Index] | None = None
 
 
@@ -34,12 +39,12 @@ class Plan(Document):
     ``instance`` is the fingerprint of the instance it was made for.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = 1
     instance: str
-    batch: Annotated[int, Field(ge=1, strict=True)]
-    layers: tuple[Annotated[int, Field(strict=True)], ...]
+    batch: Annotated[Index, Field(ge=1)]
+    layers: tuple[Amount, ...]
     placement: tuple[tuple[Index, Index], ...]
-    chunks: dict[str, tuple[Annotated[int, Field(strict=True)], ...]]
+    chunks: dict[str, tuple[Amount, ...]]
     spill: tuple[SpillRow, ...] = ()
     schedule: Literal["chunked"] = "chunked"
 
@@ -47,10 +52,10 @@ class Plan(Document):
     @classmethod
     def _keys_are_counts(cls, value: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
         for key, sizes in value.items():
-            if not key.isascii() or not key.isdecimal() or str(int(key)) != key:
-                raise ValueError(f"chunk lists keyed by a number of uncached tokens, not {key!r}")
+            if not re.fullmatch("[1-9][0-9]{0,12}", key):
+                raise InputError("", key, "a number of uncached tokens as the key of a chunk list")
             if not sizes:
-                raise ValueError(f"a list of at least one chunk for {key} tokens")
+                raise InputError(key, [], "a list of at least one chunk")
         return value
 
     @classmethod

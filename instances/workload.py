@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +9,16 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from instances.base import Document
+from instances.base import Document, parse_json, read_text
 from instances.errors import InputError
 from instances.units import Seconds, Tokens
 
 Shape = tuple[int, int]
 """(tokens, cached tokens) of a request; requests of one shape share cuts and spill."""
+
+
+MAX_REQUESTS = 1_000_000
+"""The ceiling only keeps absurd files from exhausting memory."""
 
 
 class Request(Document):
@@ -43,7 +46,7 @@ class Request(Document):
 class Workload(Document):
     """Either ``requests`` equal requests of ``tokens`` at time 0, or a ``trace``."""
 
-    requests: Annotated[int, Field(ge=1, strict=True)] | None = None
+    requests: Annotated[int, Field(ge=1, le=MAX_REQUESTS, strict=True)] | None = None
     tokens: Annotated[Tokens, Field(ge=1)] | None = None
     cached_tokens: Tokens = 0
     trace: tuple[Request, ...] | None = None
@@ -125,17 +128,13 @@ def form_waves(requests: Sequence[Request], batch: int) -> list[Wave]:
 
 def read_trace(path: Path, field: str) -> list[dict[str, Any]]:
     """Read a JSON-lines trace into plain rows; validation happens with the workload."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(field, str(path), "the path of an existing file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(field, str(path), f"a readable UTF-8 file ({error})") from None
-    rows = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            try:
-                rows.append(json.loads(line))
-            except json.JSONDecodeError as error:
-                raise InputError(f"{field} line {number}", line, f"one JSON object a line ({error.msg})") from None
+    # A text may hold other line separators inside its quotes, so only the newline ends a row.
+    lines = read_text(path, field).split("\n")
+    rows = [
+        parse_json(line, field=f"line {number}", file=str(path))
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
+    ]
+    if not rows:
+        raise InputError(field, str(path), "a file with at least one request, one JSON object a line")
     return rows

@@ -18,6 +18,7 @@ from solver.limits import Limits
 from solver.methods import find_method
 from solver.result import Engine, ObjectiveValue, Result, Status, StopReason, relative_gap
 from solver.search import Search
+from solver.warmup import warm_up
 
 PROOF_SHARE = 0.3
 """Share of the time limit that goes to the bounds at most."""
@@ -67,6 +68,9 @@ def solve(
     settings = chosen.settings(knobs or {})
     _check_chunks(instance, chunks)
     limits = limits or Limits()
+    note = note or (lambda line: None)
+    note("loading the compiled simulator (the first time after an installation it is compiled, about 10 s)")
+    warm_up()
     deadline = limits.start()
     evaluator = Evaluator(instance)
     search = Search(
@@ -80,7 +84,7 @@ def solve(
         chunks=chunks,
         knobs=settings,
         seed=seed,
-        note=note or (lambda line: None),
+        note=note,
     )
     interrupted, answer = False, None
     try:

@@ -24,7 +24,7 @@ class PlacementModel:
     problem: PlacementProblem
     model: cp_model.CpModel
     on: list[list[cp_model.IntVar]]
-    distance: dict[tuple[int, int], cp_model.LinearExprT] = field(default_factory=dict)
+    distance: dict[tuple[int, int], cp_model.IntVar] = field(default_factory=dict)
 
 
 def build(problem: PlacementProblem, start: Sequence[int] | None = None) -> PlacementModel:
@@ -60,19 +60,18 @@ def die_holds_one_stage(placing: PlacementModel) -> None:
 
 
 def flow_distance(placing: PlacementModel) -> None:
-    """Distance of every flow: rows plus columns on a mesh, and a row of the matrix where there are detours."""
+    """Distance of every flow: rows plus columns on a mesh, and a row of the matrix where there are detours.
+
+    Weights are positive, so a distance need only be bounded from below. It is a variable of its own, with the
+    shortest distance as lower bound: without that the engine's bound stays near zero.
+    """
     problem, model = placing.problem, placing.model
     shortest, longest = shortest_and_longest(problem)
     for s, t, _ in problem.flows:
-        on_mesh = _mesh_distance(placing, s, t) if problem.mesh_hops is not None else None
-        if on_mesh is not None and not problem.detours:
-            placing.distance[s, t] = on_mesh
-            model.add(on_mesh >= shortest)
-            continue
         distance = model.new_int_var(shortest, longest, distance_name("hops", s, t))
         placing.distance[s, t] = distance
-        if on_mesh is not None:
-            model.add(distance >= on_mesh)
+        if problem.mesh_hops is not None:
+            model.add(distance >= _mesh_distance(placing, s, t))
         for die in problem.detours:
             reached = sum(int(problem.hops[die, e]) * placing.on[t][e] for e in range(problem.dies) if e != die)
             model.add(distance >= reached).only_enforce_if(placing.on[s][die])
@@ -86,7 +85,8 @@ def _mesh_distance(placing: PlacementModel, s: int, t: int) -> cp_model.LinearEx
             cell[axis] * (here - there) for cell, here, there in zip(cells, placing.on[s], placing.on[t], strict=True)
         )
         part = model.new_int_var(0, span, distance_name(kind, s, t))
-        model.add_abs_equality(part, difference)
+        model.add(part >= difference)
+        model.add(part >= -difference)
         parts.append(part)
     return parts[0] + parts[1]
 

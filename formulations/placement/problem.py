@@ -45,7 +45,7 @@ class PlacementProblem:
     @property
     def dies(self) -> int:
         """D."""
-        return self.hops.shape[0]
+        return len(self.hops)
 
     def value(self, placement: Sequence[int]) -> float:
         """Sum of weight*hops of a placement (die of each stage)."""

@@ -12,8 +12,6 @@ from solver.simulation.program import Int64s, Program
 from solver.simulation.tables import Tables, pack
 from solver.simulation.waiting import Waiting, who_waits
 
-_NOT_TRACED = 0
-
 
 @dataclass(frozen=True, eq=False)
 class Events:
@@ -84,7 +82,7 @@ def run(program: Program, *, traced: bool = False) -> Run:
         Whether to keep every transfer, change of memory and stall; times and totals are the same either way.
     """
     tables = pack(program)
-    records = np.empty((_most_records(program) if traced else _NOT_TRACED, c.TRACE_COLUMNS), dtype=np.int64)
+    records = np.empty((_most_records(program) if traced else 0, c.TRACE_COLUMNS), dtype=np.int64)
     counters = simulate(*tables, float(program.serve_fraction), records)
     dies = program.dies
     deadlock = bool(counters[c.DONE] < program.tasks)

@@ -80,7 +80,7 @@ class Document:
     integer_ns: bool
 
 
-def read_document(document: Mapping[str, Any], *, file: str | None = None) -> Document:
+def read_document(document: Mapping[str, Any]) -> Document:
     """Check a program document.
 
     Raises
@@ -88,10 +88,7 @@ def read_document(document: Mapping[str, Any], *, file: str | None = None) -> Do
     InputError
         Naming the field, its value and what is allowed.
     """
-    try:
-        return _Reader(document).read()
-    except InputError as error:
-        raise (error.in_file(file) if file else error) from None
+    return _Reader(document).read()
 
 
 class _Reader:

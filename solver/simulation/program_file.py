@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from instances.errors import InputError
 from solver.simulation.engine import Run, run
 from solver.simulation.network import PICOSECONDS_PER_S
 from solver.simulation.program import Program
+from solver.simulation.program_check import too_large
 from solver.simulation.program_document import read_document
 from solver.simulation.program_from_document import program_of
 from solver.simulation.waiting import describe
@@ -23,7 +25,13 @@ def read_program(document: Mapping[str, Any], *, file: str | None = None) -> Pro
     InputError
         If a key is missing or unknown, lists are ragged, or a number is out of range; names ``file`` if it is given.
     """
-    return program_of(read_document(document, file=file))
+    try:
+        program = program_of(read_document(document))
+        if problem := too_large(program):
+            raise InputError("", problem, "times and bytes that fit 62 bits together")
+        return program
+    except InputError as error:
+        raise (error.in_file(file) if file else error) from None
 
 
 def replay_document(document: Mapping[str, Any], *, file: str | None = None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.solver.simulation.documents import line, run_document, spill, times_s
 
-WRITE, FETCH = 1, 2
+ACTIVATION, WRITE, FETCH = range(3)
 
 
 def _transfers_s(document: dict[str, Any]) -> list[tuple[int, float, float]]:
@@ -28,17 +28,22 @@ def test_a_write_waits_for_the_activation_on_a_shared_link() -> None:
         kv_bytes=[[1, 0], [0, 0], [0, 0]],
         spill=[spill(0, 0, 2, 1)],
     )
-    assert _transfers_s(document)[:2] == [(0, 2, 6), (WRITE, 6, 7)]
+    assert _transfers_s(document)[:2] == [(ACTIVATION, 2, 6), (WRITE, 6, 7)]
 
 
 def test_a_fetch_keeps_its_place_while_it_waits_for_its_writes() -> None:
-    # Chunk 0 of stage 1 ends at 2 and writes 5 bytes to stage 0, until 7. Its chunk 1 starts at 2 and asks for them
-    # back over the link from stage 0, from 7 to 12. Stage 0's chunk 2 ends at 3: its activation asked later, so it
-    # waits behind the fetch although the link is idle until 7.
+    # Chunk 0 of stage 1 ends at 2 and writes 5 bytes to stage 0 until 7. Chunk 1 starts at 2 and asks for them back,
+    # over the other link, from 7 to 12. Chunk 2 of stage 0 ends at 3: its activation asked later and waits until 12,
+    # although the link is idle up to 7. The last fetch, of chunk 2, follows.
     document = line([[1, 1, 1], [1, 1, 1]], kv_bytes=[[0, 0, 0], [5, 0, 0]], spill=[spill(1, 0, 0, 5)])
-    start, _ = times_s(document)
-    assert start[0, 1, 1] == 2
-    assert start[0, 1, 2] == 12
+    assert _transfers_s(document) == [
+        (ACTIVATION, 1, 1),
+        (WRITE, 2, 7),
+        (ACTIVATION, 2, 2),
+        (FETCH, 7, 12),
+        (ACTIVATION, 12, 12),
+        (FETCH, 12, 17),
+    ]
 
 
 def test_cut_through_and_store_and_forward() -> None:
@@ -71,8 +76,8 @@ def test_one_send_per_die() -> None:
         spill=[spill(0, 0, 2, 1)],
         hop_latency_s=0.5,
     )
-    assert _transfers_s(document)[:2] == [(0, 2, 5.5), (WRITE, 2, 3.5)]
-    assert _transfers_s(document | {"one_send_per_die": True})[:2] == [(0, 2, 5.5), (WRITE, 5.5, 7)]
+    assert _transfers_s(document)[:2] == [(ACTIVATION, 2, 5.5), (WRITE, 2, 3.5)]
+    assert _transfers_s(document | {"one_send_per_die": True})[:2] == [(ACTIVATION, 2, 5.5), (WRITE, 5.5, 7)]
 
 
 def test_integer_ns_rounds_every_duration_up() -> None:

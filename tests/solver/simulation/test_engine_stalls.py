@@ -40,31 +40,36 @@ def test_a_stall_at_the_end_of_a_task_falls_on_an_idle_die() -> None:
 
 
 def test_stalls_add_up() -> None:
-    # Stage 0 and stage 2 keep 2 bytes each at stage 1, between them. Stage 1 starts chunk 0 at 2, would end it at 22.
-    # Stage 0's fetch runs 4 to 6. Stage 2 starts chunk 0 only when stage 1 ends it at 22 + 2 = 24, ends at 25, writes
-    # 25 to 27, starts its chunk 1 when stage 1 ends chunk 1. That one runs from 24 to 34, so stage 2's chunk 1 starts
-    # at 34 and fetches 34 to 36; stage 1 is idle, its stall counts all the same.
+    # Stage 2, between stages 0 and 1, keeps 2 bytes for each. Its chunk 0 starts at 3. Stage 0 fetches at 4 (chunk 1)
+    # and at 7 (chunk 2), stage 1 at 7 (chunk 1) and at 12 (chunk 2), each for 2 s: 3 + 20 + 4 * 2 = 31.
     document = line(
-        [[2, 5], [20, 10], [1, 1]],
-        kv_bytes=[[2, 0], [0, 0], [2, 0]],
-        spill=[spill(0, 0, 1, 2), spill(2, 0, 1, 2)],
+        [[2, 5, 5], [1, 1, 1], [20, 1, 1]],
+        die_of=[[0, 0], [0, 2], [0, 1]],
+        kv_bytes=[[2, 0, 0], [2, 0, 0], [0, 0, 0]],
+        spill=[spill(0, 0, 2, 2), spill(1, 0, 2, 2)],
     )
-    _, end = times_s(document)
-    assert (end[0, 1, 0], end[0, 1, 1], end[0, 2, 1]) == (24, 34, 36)
-    _, outcome = run_document(document)
-    assert outcome.stall_ps.tolist() == [0, 4 * 10**12, 0]
+    _, outcome = run_document(document, traced=True)
+    assert outcome.events is not None
+    assert outcome.events.stalls.tolist() == [[2, at * 10**12, 2 * 10**12] for at in (4, 7, 7, 12)]
+    assert outcome.stall_ps.tolist() == [0, 0, 8 * 10**12]
+    assert times_s(document)[1][0, 2, 0] == 31
 
 
-def test_a_stall_is_hidden_by_a_pending_fetch_of_the_die_itself() -> None:
-    # Each stage keeps 4 bytes at the other. Stage 1: chunk 0 from 1 to 3, written 3 to 7; chunk 1 starts at 3 and
-    # fetches 7 to 11, its compute would be over at 4. Stage 0: chunk 0 to 1, written 1 to 5; chunk 1 from 1, fetched 5
-    # to 9, which stalls stage 1 from 5 for 4: compute end 4 + 4 = 8, still before its fetch at 11.
-    document = line(
-        [[1, 2], [2, 1]],
-        kv_bytes=[[4, 0], [4, 0]],
-        spill=[spill(0, 0, 1, 4), spill(1, 0, 0, 4)],
-    )
-    start, end = times_s(document)
-    # Activation of chunk 1: stage 0's own fetch comes over the other link, but the write 1 to 5 is on the way.
-    assert start[0, 1, 1] == end[0, 0, 1] == 9
-    assert end[0, 0, 1] == max(1 + 2, 9)
+def test_a_pending_fetch_may_hide_a_stall() -> None:
+    # Stage 1 writes 3 bytes of chunk 0 to its host from 2 to 5; its chunk 1 starts at 5 and fetches them until 8.
+    # Stage 0's chunk 2 fetches 2 bytes from it at 5: compute that would be over at 6 is over at 8, with the fetch.
+    def end_of_chunk_1(compute_s: float, *, overlap: bool = True) -> float:
+        document = line(
+            [[1, 1, 5], [1, compute_s, 1]],
+            kv_bytes=[[2, 0, 0], [3, 0, 0]],
+            spill=[spill(0, 0, 1, 2), spill(1, 0, "host", 3)],
+            host={"host_bytes": 3, "host_bytes_per_s": 1},
+            overlap=overlap,
+        )
+        return times_s(document)[1][0, 1, 1]
+
+    assert end_of_chunk_1(1) == 8
+    # Over at 5 + 2 + 2 = 9, hidden in part.
+    assert end_of_chunk_1(2) == 9
+    # Without overlap stage 0's chunk 1 ends at 6, so all this is 1 s later, and the stall adds in full: 9 + 1 + 2.
+    assert end_of_chunk_1(1, overlap=False) == 12

@@ -1,0 +1,133 @@
+"""``solve``: statuses, limits, interruptions, and that nothing unchecked comes out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from instances.check import check
+from instances.errors import InputError
+from instances.plan import Plan
+from solver.api import solve
+from solver.evaluate import Evaluator
+from solver.incumbent import Incumbent
+from solver.limits import Limits
+from solver.result import Result, relative_gap
+from tests.builders import small_instance, small_plan
+
+QUICK = Limits(time_s=10)
+
+
+def test_result_stands_alone_and_replays(tmp_path: Path) -> None:
+    instance = small_instance()
+    result = solve(instance, limits=QUICK)
+    assert result.plan is not None
+    assert all(finding.ok for finding in check(instance, result.plan))
+    again = Evaluator(instance).full(result.plan)
+    assert again.value == result.objective.value
+    assert again.metrics == result.metrics
+    path = tmp_path / "result.json"
+    result.save(path)
+    loaded = Result.load(path)
+    assert loaded == result
+    assert type(instance).read(loaded.instance).fingerprint == instance.fingerprint
+    assert Plan.load(path) == result.plan
+
+
+def test_exact_is_never_worse_than_the_heuristics() -> None:
+    instance = small_instance()
+    result = solve(instance, limits=QUICK)
+    assert result.objective.value is not None
+    assert {row.method for row in result.compared} >= {"gpipe", "terapipe", "cpp", "mocap"}
+    for row in result.compared:
+        assert row.value is not None
+        assert result.objective.value <= row.value
+
+
+def test_values_never_beat_the_bound() -> None:
+    instance = small_instance()
+    for method in ("exact", "mocap", "terapipe", "gpipe", "cpp"):
+        objective = solve(instance, method, limits=QUICK).objective
+        assert objective.value is not None
+        assert objective.bound is not None
+        assert objective.trivial_bound is not None
+        assert objective.trivial_bound <= objective.bound <= objective.value
+        assert objective.gap == relative_gap(objective.value, objective.bound)
+
+
+def test_fixed_number_of_chunks_is_kept_and_in_the_scope() -> None:
+    result = solve(small_instance(), chunks=3, limits=QUICK)
+    assert result.plan is not None
+    assert len(result.plan.chunk_sizes(2048)) == 3
+    scope = result.objective.bound_scope
+    assert scope is not None
+    assert scope.chunks == (3, 3)
+    assert scope.contains(result.plan)
+    assert not scope.contains(small_plan(small_instance()))
+
+
+@pytest.mark.parametrize("chunks", [0, -1, 9])
+def test_impossible_number_of_chunks(chunks: int) -> None:
+    with pytest.raises(InputError, match="from 1 to 8"):
+        solve(small_instance(), chunks=chunks)
+
+
+def test_unknown_method_and_knob() -> None:
+    with pytest.raises(InputError, match="one of exact, "):
+        solve(small_instance(), "exactly")
+    with pytest.raises(InputError, match="slicing"):
+        solve(small_instance(), "terapipe", knobs={"slices": "dp"})
+    with pytest.raises(InputError, match="dp, uniform, both"):
+        solve(small_instance(), "terapipe", knobs={"slicing": "some"})
+    with pytest.raises(InputError, match="at least 0"):
+        solve(small_instance(), "mocap", knobs={"iterations": -1})
+    with pytest.raises(InputError, match="whole number"):
+        solve(small_instance(), "mocap", knobs={"iterations": "many"})
+
+
+def test_weights_that_fit_nowhere_are_proved_infeasible() -> None:
+    result = solve(small_instance(hardware__die__hbm_bytes="10 kB"), limits=QUICK)
+    assert (result.status, result.stop_reason) == ("infeasible", "proved")
+    assert result.plan is None
+    assert result.objective.value is None
+    assert result.objective.bound is None
+    assert result.reason is not None
+    assert result.reason.startswith("capacity_at_rest")
+
+
+def test_no_time_is_still_an_answer_or_an_honest_unknown() -> None:
+    result = solve(small_instance(), limits=Limits(time_s=0.0))
+    assert result.status in ("feasible", "optimal", "unknown")
+    assert (result.plan is None) == (result.objective.value is None)
+
+
+def test_interruption_keeps_the_best_plan() -> None:
+    offers = 0
+
+    def interrupt(incumbent: Incumbent) -> None:
+        nonlocal offers
+        if incumbent.plan is not None:
+            offers += 1
+            raise KeyboardInterrupt
+
+    result = solve(small_instance(), limits=QUICK, listener=interrupt)
+    assert offers == 1
+    assert result.stop_reason == "interrupted"
+    assert result.plan is not None
+    assert result.objective.value is not None
+
+
+def test_same_seed_same_plan() -> None:
+    limits = Limits(time_s=None, deterministic=True)
+    first, second = (solve(small_instance(), seed=5, limits=limits) for _ in range(2))
+    assert first.plan == second.plan
+    assert first.objective == second.objective
+    assert [row.value for row in first.compared] == [row.value for row in second.compared]
+
+
+def test_result_json_has_null_for_unknown() -> None:
+    result = solve(small_instance(hardware__die__hbm_bytes="10 kB"), limits=QUICK)
+    data = json.loads(result.to_json())
+    assert data["objective"]["value"] is None
+    assert data["objective"]["gap"] is None
+    assert data["plan"] is None
