@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 
+import networkx as nx
+
 from instances.errors import InputError
 from instances.instance import Instance
 from instances.plan import Plan, SpillRow
@@ -73,14 +75,10 @@ def _placement_connected(instance: Instance, plan: Plan) -> Iterator[Violation]:
     used = [die for die in plan.placement if die in live]
     if not used:
         return
-    cut = {frozenset(link) for link in instance.hardware.disabled_links}
-    reached, frontier = {used[0]}, [used[0]]
-    while frontier:
-        row, column = frontier.pop()
-        for other in ((row, column + 1), (row, column - 1), (row + 1, column), (row - 1, column)):
-            if other in live and other not in reached and frozenset(((row, column), other)) not in cut:
-                reached.add(other)
-                frontier.append(other)
+    grid: nx.Graph[tuple[int, int]] = nx.grid_2d_graph(instance.hardware.total_rows, instance.hardware.total_columns)
+    grid.remove_nodes_from(instance.hardware.disabled_dies)
+    grid.remove_edges_from(instance.hardware.disabled_links)
+    reached = nx.node_connected_component(grid, used[0])
     for die in sorted(set(used) - reached):
         yield 1, f"die {list(die)} cannot be reached from die {list(used[0])}"
 

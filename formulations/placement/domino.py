@@ -15,12 +15,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
 from formulations.interface import EngineOutcome
 from formulations.placement.problem import PlacementProblem
 from formulations.placement.symmetry import moved_to_representative, representatives
+from formulations.placement.variables import shortest_and_longest
 
 Domino = tuple[int, int]
 
@@ -49,11 +51,13 @@ class DominoModel:
 def domino_weights(problem: PlacementProblem) -> DominoWeights | None:
     """The weights, or None if the problem is no such circuit.
 
-    Needed: symmetric distances, pairs (k, k + N/2) exactly, flows i -> i+1 of one weight (the jump N/2-1 -> N/2 may
+    Needed: symmetric distances of at least 1, pairs (k, k + N/2) exactly, flows i -> i+1 of one weight (the jump N/2-1 -> N/2 may
     have its own) and no others but those between partners.
     """
     half = problem.stages // 2
     if problem.stages % 2 or half < 2 or (problem.hops != problem.hops.T).any():
+        return None
+    if shortest_and_longest(problem)[0] < 1:
         return None
     if {frozenset(pair) for pair in problem.pairs} != {frozenset((k, k + half)) for k in range(half)}:
         return None
@@ -124,7 +128,9 @@ def add_arcs(circuit: DominoModel, weights: DominoWeights, below: int | None) ->
 
 def one_circuit(circuit: DominoModel) -> None:
     """N/2 dominoes lie on one circuit of N/2 - 1 steps and one jump; the others are left out."""
-    arcs = [(i, j, literal) for (i, j), literal in (*circuit.step.items(), *circuit.jump.items())]
+    arcs: list[tuple[int, int, cp_model.LiteralT]] = [
+        (i, j, literal) for (i, j), literal in (*circuit.step.items(), *circuit.jump.items())
+    ]
     arcs += [(i, i, literal.negated()) for i, literal in enumerate(circuit.used)]
     circuit.model.add_circuit(arcs)
     circuit.model.add_exactly_one(circuit.jump.values())
@@ -177,7 +183,7 @@ def hint(circuit: DominoModel, start: Sequence[int]) -> None:
     half = circuit.problem.stages // 2
     number = {domino: i for i, domino in enumerate(circuit.dominoes)}
     path = [number[start[k], start[k + half]] for k in range(half)]
-    steps = set(zip(path, path[1:], strict=False))
+    steps = set(pairwise(path))
     for i, literal in enumerate(circuit.used):
         circuit.model.add_hint(literal, i in path)
     for arc, literal in circuit.step.items():

@@ -111,7 +111,7 @@ class Lowering:
             group_slot_ptr=_pointers(np.concatenate([block.slot_count for block in in_order])),
             slot_die=np.where(on_host, slot_group % stages, slot_creditor).astype(np.int32),
             slot_is_host=on_host,
-            slot_stage=(slot_group % stages).astype(np.int32),
+            slot_stage=np.where(on_host, slot_group % stages, slot_creditor).astype(np.int32),
             group_die=np.tile(np.arange(stages, dtype=np.int32), len(waves)),
             group_stage=np.tile(np.arange(stages, dtype=np.int32), len(waves)),
             capacity_units=self._layout(plan.layers, plan.placement).capacity_units,

@@ -149,13 +149,13 @@ def _one_stage(weight_bytes: dict[str, float], hbm_bytes: float) -> tuple[Instan
     model = instance.model.with_bytes(weight_bytes=weight_bytes)
     instance = instance.model_copy(update={"model": model})
     instance = Instance.read(instance.canonical())
-    plan = Plan(
-        instance=instance.fingerprint, batch=1, layers=(3,), placement=((0, 0),), chunks={"4": (2, 2)}
-    )
+    plan = Plan(instance=instance.fingerprint, batch=1, layers=(3,), placement=((0, 0),), chunks={"4": (2, 2)})
     return instance, plan
 
 
-@pytest.mark.parametrize(("weight_bytes", "short"), [({}, 0), ({}, 1), ({"norms": 17 / 32}, 0), ({"norms": 17 / 32}, 1 / 32)])
+@pytest.mark.parametrize(
+    ("weight_bytes", "short"), [({}, 0), ({}, 1), ({"norms": 17 / 32}, 0), ({"norms": 17 / 32}, 1 / 32)]
+)
 def test_exactly_full_memory_is_allowed(weight_bytes: dict[str, float], short: float) -> None:
     # Weights of any width fill the die to the last fraction of a byte: it runs; with less it does not. The norms are
     # 3 layers * 2 * 2 and the last one's 2: 14 * 17/32 = 7.4375 bytes.

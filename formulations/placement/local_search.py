@@ -1,0 +1,156 @@
+"""Improves a placement by small moves, for any flows and distances.
+
+Moves: swap the dies of two stages, or move a stage to a free die; take a stage out of the order and put it in
+elsewhere, the stages between moving up (good for pipelines). With adjacent partners, pairs move as a whole: two pairs
+change places, a pair turns round, or two pairs in a square turn by a quarter. Kicks of random swaps leave local optima.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from formulations.placement.problem import Hops, PlacementProblem
+
+Weights = npt.NDArray[np.float64]
+Order = npt.NDArray[np.int64]
+
+SMALLEST_GAIN = 1e-9
+
+
+def improve(problem: PlacementProblem, start: Sequence[int], rng: np.random.Generator, kicks: int = 200) -> list[int]:
+    """The best placement met from `start`; never worse, and partners stay adjacent if they are at the start."""
+    weights = np.zeros((problem.stages, problem.stages))
+    for s, t, weight in problem.flows:
+        weights[s, t] += weight
+    # Dies without a stage follow as dummy positions, so that a move to a free die is a swap too.
+    rest = [die for die in range(problem.dies) if die not in set(start)]
+    order = np.array([*start, *rest], dtype=np.int64)
+    padded = np.zeros((problem.dies, problem.dies))
+    padded[: problem.stages, : problem.stages] = weights
+    partner = np.full(problem.dies, -1, dtype=np.int64)
+    for i, j in problem.pairs:
+        partner[i], partner[j] = j, i
+    best = order.copy()
+    best_value = total(padded, problem.hops, best)
+    for kick in range(kicks + 1):
+        candidate = best.copy()
+        if kick:
+            perturb(candidate, problem.hops, partner, rng, 3)
+        descend(padded, problem.hops, candidate, partner, problem.stages)
+        value = total(padded, problem.hops, candidate)
+        if value < best_value - SMALLEST_GAIN * max(1.0, best_value):
+            best, best_value = candidate, value
+    return [int(die) for die in best[: problem.stages]]
+
+
+@numba.njit(cache=True)
+def total(weights: Weights, hops: Hops, order: Order) -> float:
+    """Sum of weight*hops."""
+    value = 0.0
+    for s in range(order.shape[0]):
+        for t in range(order.shape[0]):
+            if weights[s, t] != 0.0:
+                value += weights[s, t] * hops[order[s], order[t]]
+    return value
+
+
+@numba.njit(cache=True)
+def partners_adjacent(hops: Hops, order: Order, partner: Order) -> bool:
+    """True if every stage with a partner lies one hop from it."""
+    for s in range(order.shape[0]):
+        if partner[s] > s and hops[order[s], order[partner[s]]] != 1:
+            return False
+    return True
+
+
+@numba.njit(cache=True)
+def swap(order: Order, i: int, j: int) -> None:
+    """Exchange two positions."""
+    order[i], order[j] = order[j], order[i]
+
+
+@numba.njit(cache=True)
+def swap_with_partners(order: Order, partner: Order, i: int, j: int) -> None:
+    """Exchange i and j, and their partners with each other."""
+    swap(order, i, j)
+    if partner[i] >= 0 and partner[j] >= 0 and partner[i] != j:
+        swap(order, partner[i], partner[j])
+
+
+@numba.njit(cache=True)
+def rotate(order: Order, i: int, j: int) -> None:
+    """Take out position i and put it in at j."""
+    kept = order[i]
+    step = 1 if j > i else -1
+    for k in range(i, j, step):
+        order[k] = order[k + step]
+    order[j] = kept
+
+
+@numba.njit(cache=True)
+def quarter_turn(order: Order, partner: Order, i: int, j: int) -> None:
+    """Pairs (i, a) and (j, b): a takes the die of j, and j the die of a; dominoes side by side turn so."""
+    if partner[i] >= 0 and partner[j] >= 0 and partner[i] != j:
+        swap(order, partner[i], j)
+
+
+@numba.njit(cache=True)
+def moved(order: Order, partner: Order, i: int, j: int, kind: int) -> None:
+    """Apply one kind of move (0 swap, 1 insertion, 2 swap of pairs, 3 quarter turn) in place."""
+    if kind == 0:
+        swap(order, i, j)
+    elif kind == 1:
+        rotate(order, i, j)
+    elif kind == 2:
+        swap_with_partners(order, partner, i, j)
+    else:
+        quarter_turn(order, partner, i, j)
+
+
+@numba.njit(cache=True)
+def descend(weights: Weights, hops: Hops, order: Order, partner: Order, stages: int) -> None:
+    """Take every improving move until there is none; `order` changes in place."""
+    paired = bool((partner >= 0).any())
+    kinds = 4 if paired else 2
+    value = total(weights, hops, order)
+    improved = True
+    while improved:
+        improved = False
+        for kind in range(kinds):
+            for i in range(stages):
+                for j in range(order.shape[0]):
+                    if i == j or (kind == 1 and j >= stages) or (kind == 0 and j < i):
+                        continue
+                    candidate = order.copy()
+                    moved(candidate, partner, i, j, kind)
+                    new_value = total(weights, hops, candidate)
+                    if new_value < value - SMALLEST_GAIN * max(1.0, value) and (
+                        not paired or partners_adjacent(hops, candidate, partner)
+                    ):
+                        order[:] = candidate
+                        value = new_value
+                        improved = True
+
+
+@numba.njit(cache=True)
+def perturb(order: Order, hops: Hops, partner: Order, rng: np.random.Generator, moves: int) -> None:
+    """A few random moves that keep partners adjacent; `order` changes in place."""
+    size = order.shape[0]
+    paired = bool((partner >= 0).any())
+    done = 0
+    for _ in range(50 * moves):
+        i = int(rng.integers(0, size))
+        j = int(rng.integers(0, size))
+        if i == j:
+            continue
+        candidate = order.copy()
+        moved(candidate, partner, i, j, 2 + int(rng.integers(0, 2)) if paired else 0)
+        if not paired or partners_adjacent(hops, candidate, partner):
+            order[:] = candidate
+            done += 1
+            if done == moves:
+                return
