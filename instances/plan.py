@@ -68,8 +68,10 @@ class Plan(Document):
             For anything that is not a plan.
         """
         data = read_json(path)
-        if isinstance(data, dict) and isinstance(data.get("plan"), dict):
+        if isinstance(data, dict) and "plan" in data:
             data = data["plan"]
+            if data is None:
+                raise InputError("plan", None, "a result that holds a plan", file=str(path))
         return cls.parse(data, file=str(path))
 
     def to_json(self) -> str:
