@@ -14,6 +14,7 @@ import networkx as nx
 
 from instances.errors import InputError
 from instances.instance import Instance
+from instances.pipeline import balanced_layers
 from instances.plan import Plan, SpillRow
 from instances.rules import STATIC_RULES, Finding
 from instances.workload import Shape, form_waves
@@ -49,8 +50,18 @@ def check(instance: Instance, plan: Plan) -> list[Finding]:
     return findings
 
 
+def _stages(instance: Instance, plan: Plan) -> int:
+    """Stages that a plan has to have: in a V-shaped schedule each die holds two."""
+    return instance.pipeline.stages * (2 if plan.v_shaped else 1)
+
+
+def _fold(instance: Instance, plan: Plan, stage: int) -> int:
+    """Which die of the pipeline holds a stage: in a V stage 2N-1-r comes back to the die of stage r."""
+    return min(stage, _stages(instance, plan) - 1 - stage) if plan.v_shaped else stage
+
+
 def _stage_count(instance: Instance, plan: Plan) -> Iterator[Violation]:
-    stages = instance.pipeline.stages
+    stages = _stages(instance, plan)
     for field, length in (("placement", len(plan.placement)), ("layers", len(plan.layers))):
         if length != stages:
             yield abs(length - stages), f"{field} has {length} entries for {stages} stages"
@@ -64,10 +75,24 @@ def _placement_live(instance: Instance, plan: Plan) -> Iterator[Violation]:
 
 
 def _placement_injective(instance: Instance, plan: Plan) -> Iterator[Violation]:
-    for die, count in Counter(plan.placement).items():
-        if count > 1:
-            stages = [stage for stage, other in enumerate(plan.placement) if other == die]
-            yield count - 1, f"die {list(die)} holds stages {stages}"
+    held: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for stage, die in enumerate(plan.placement):
+        held[die].append(stage)
+    for die, stages in held.items():
+        at_most = max(Counter(_fold(instance, plan, stage) for stage in stages).values())
+        if len(stages) > at_most:
+            yield len(stages) - at_most, f"die {list(die)} holds stages {stages}"
+
+
+def _v_fold(instance: Instance, plan: Plan) -> Iterator[Violation]:
+    stages = _stages(instance, plan)
+    if not plan.v_shaped or len(plan.placement) != stages:
+        return  # the number is reported by stage_count
+    for stage in range(stages // 2):
+        back = stages - 1 - stage
+        there, here = plan.placement[stage], plan.placement[back]
+        if there != here:
+            yield 1, f"stage {stage} on die {list(there)}, stage {back} on die {list(here)}"
 
 
 def _placement_connected(instance: Instance, plan: Plan) -> Iterator[Violation]:
@@ -75,9 +100,14 @@ def _placement_connected(instance: Instance, plan: Plan) -> Iterator[Violation]:
     used = [die for die in plan.placement if die in live]
     if not used:
         return
-    grid: nx.Graph[tuple[int, int]] = nx.grid_2d_graph(instance.hardware.total_rows, instance.hardware.total_columns)
-    grid.remove_nodes_from(instance.hardware.disabled_dies)
-    grid.remove_edges_from(instance.hardware.disabled_links)
+    hardware = instance.hardware
+    if hardware.topology == "switch":
+        return  # every enabled die has its links to the switch
+    grid: nx.Graph[tuple[int, int]] = nx.grid_2d_graph(
+        hardware.total_rows, hardware.total_columns, periodic=hardware.topology == "torus"
+    )
+    grid.remove_nodes_from(hardware.disabled_dies)
+    grid.remove_edges_from(hardware.disabled_links)
     reached = nx.node_connected_component(grid, used[0])
     for die in sorted(set(used) - reached):
         yield 1, f"die {list(die)} cannot be reached from die {list(used[0])}"
@@ -99,6 +129,12 @@ def _layers_given(instance: Instance, plan: Plan) -> Iterator[Violation]:
     fixed = instance.fixed_layers
     if fixed is None:
         return
+    if plan.v_shaped:
+        if instance.pipeline.layers != "balanced":
+            beyond = sum(abs(layers) for layers in plan.layers[len(fixed) :])
+            yield max(beyond, 1), f"the instance gives {len(fixed)} stages their layers, a V has twice so many"
+            return
+        fixed = balanced_layers(len(instance.model.layer_kinds), _stages(instance, plan))
     for stage, (given, planned) in enumerate(zip(fixed, plan.layers, strict=False)):
         if given != planned:
             yield abs(given - planned), f"stage {stage} has {planned} layers instead of {given}"
@@ -150,6 +186,22 @@ def _chunk_count(instance: Instance, plan: Plan) -> Iterator[Violation]:
             yield len(sizes) - limit, f"list {key} has {len(sizes)} chunks, at most {limit}"
 
 
+def _v_window(instance: Instance, plan: Plan) -> Iterator[Violation]:
+    window, stages = instance.pipeline.max_in_flight, _stages(instance, plan)
+    if window is None or not plan.v_shaped:
+        return
+    # The first die starts so many chunks before the tail of the first one, with which that leaves.
+    ahead = stages - 2 if plan.schedule == "vpp" else stages - 1
+    if plan.schedule == "vpp-packed":
+        waves = form_waves(instance.workload.all_requests(), plan.batch)
+        chunks = sum(len(_chunks_of(plan, wave.shape)) for wave in waves)
+    else:
+        chunks = max(len(_chunks_of(plan, shape)) for shape in instance.workload.shapes)
+    inside = min(ahead, chunks)
+    if inside > window:
+        yield inside - window, f"{inside} chunks start before the first leaves, at most {window} may be in flight"
+
+
 def _shapes_of(instance: Instance, row: SpillRow) -> list[Shape]:
     """Request shapes that a row concerns: the one it names, or the only one."""
     shapes = instance.workload.shapes
@@ -164,8 +216,8 @@ def _chunks_of(plan: Plan, shape: Shape) -> tuple[int, ...]:
 
 def _spill_stage(instance: Instance, plan: Plan) -> Iterator[Violation]:
     for number, row in enumerate(plan.spill):
-        if row.stage >= instance.pipeline.stages:
-            yield 1, f"spill row {number}: stage {row.stage} of {instance.pipeline.stages}"
+        if row.stage >= _stages(instance, plan):
+            yield 1, f"spill row {number}: stage {row.stage} of {_stages(instance, plan)}"
         shapes = _shapes_of(instance, row)
         if not shapes:
             yield 1, f"spill row {number}: shape {row.shape}, requests have the shapes {instance.workload.shapes}"
@@ -187,8 +239,8 @@ def _spill_creditor(instance: Instance, plan: Plan) -> Iterator[Violation]:
             if instance.hardware.host is None:
                 yield max(row.tokens, 1), f"spill row {number}: the hardware has no host tier"
             continue
-        if row.creditor >= instance.pipeline.stages:
-            yield max(row.tokens, 1), f"spill row {number}: creditor {row.creditor} of {instance.pipeline.stages}"
+        if row.creditor >= _stages(instance, plan):
+            yield max(row.tokens, 1), f"spill row {number}: creditor {row.creditor} of {_stages(instance, plan)}"
         elif row.creditor == row.stage:
             yield max(row.tokens, 1), f"spill row {number}: stage {row.stage} is its own creditor"
         elif max(row.creditor, row.stage) < len(placement) and placement[row.creditor] == placement[row.stage]:
@@ -198,7 +250,15 @@ def _spill_creditor(instance: Instance, plan: Plan) -> Iterator[Violation]:
 def _spill_once(instance: Instance, plan: Plan) -> Iterator[Violation]:
     shapes = instance.workload.shapes
     only = shapes[0] if len(shapes) == 1 else None
-    rows = Counter((row.stage, row.chunk, row.creditor, row.shape or only) for row in plan.spill)
+    rows = Counter(
+        (
+            row.stage,
+            row.chunk,
+            row.creditor if row.creditor == "host" else _fold(instance, plan, row.creditor),
+            row.shape or only,
+        )
+        for row in plan.spill
+    )
     for (stage, chunk, creditor, _), count in rows.items():
         if count > 1:
             yield count - 1, f"stage {stage}, chunk {chunk}, creditor {creditor} has {count} rows"
@@ -234,18 +294,20 @@ def _capacity_at_rest(instance: Instance, plan: Plan) -> Iterator[Violation]:
     cost = instance.stage_cost
     ends = list(accumulate(sizes))
     waves = form_waves(instance.workload.all_requests(), plan.batch)
-    need: defaultdict[tuple[int, int], float] = defaultdict(float)
+    parts: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     workspace: defaultdict[tuple[int, int], float] = defaultdict(float)
     for stage, (die, stop) in enumerate(zip(plan.placement, ends, strict=True)):
         start = stop - sizes[stage]
-        need[die] += cost.weight_bytes(start, stop, embedding=stage == 0, head=stage == len(sizes) - 1)
+        parts[die].append((start, stop))
         for size, largest in {(wave.size, max(_chunks_of(plan, wave.shape), default=0)) for wave in waves}:
             workspace[die] = max(workspace[die], cost.workspace_bytes(start, stop, size, largest))
-    for die in need:
-        total = need[die] + workspace[die]
+    for die, held in parts.items():
+        # A die with both tables, the embedding's and the head's, keeps tied ones once.
+        weights = cost.die_weight_bytes(held, embedding=die == plan.placement[0], head=die == plan.placement[-1])
+        total = weights + workspace[die]
         if die in live and total > instance.hardware.die_at(die).hbm_bytes:
             excess = total - instance.hardware.die_at(die).hbm_bytes
-            where = f"die {list(die)}: weights {need[die]:.4g} and workspace {workspace[die]:.4g} bytes"
+            where = f"die {list(die)}: weights {weights:.4g} and workspace {workspace[die]:.4g} bytes"
             yield excess, where
 
 
@@ -253,6 +315,7 @@ _CHECKS: dict[str, Callable[[Instance, Plan], Iterator[Violation]]] = {
     "stage_count": _stage_count,
     "placement_live": _placement_live,
     "placement_injective": _placement_injective,
+    "v_fold": _v_fold,
     "placement_connected": _placement_connected,
     "stage_nonempty": _stage_nonempty,
     "layers_cover": _layers_cover,
@@ -263,6 +326,7 @@ _CHECKS: dict[str, Callable[[Instance, Plan], Iterator[Violation]]] = {
     "chunks_cover": _chunks_cover,
     "chunk_quantum": _chunk_quantum,
     "chunk_count": _chunk_count,
+    "v_window": _v_window,
     "spill_stage": _spill_stage,
     "spill_last_chunk": _spill_last_chunk,
     "spill_creditor": _spill_creditor,

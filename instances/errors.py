@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+
 
 class _Missing:
     """The value of a key that is not there."""
@@ -75,7 +78,8 @@ class InfeasibleError(Exception):
 
 def _shorten(value: object, limit: int = 80) -> str:
     """The value as JSON spells it where Python does not, and not all of a long one."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
     text = repr(value)
+    if value is None or isinstance(value, bool | dict | list | tuple):
+        with contextlib.suppress(TypeError, ValueError):  # what is not from JSON stays as Python shows it
+            text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from instances.base import Document
 from instances.errors import InputError
-from instances.mesh import Mesh
+from instances.mesh import Mesh, Topology
 from instances.units import Bytes, BytesPerSecond, FlopsPerSecond, Seconds
 
 Efficiency = Annotated[float, Field(gt=0, le=1)]
@@ -53,13 +53,18 @@ class DieOverride(Document):
 
 
 class Hardware(Document):
-    """A wafer, or a grid of wafers, of dies. ``rows`` and ``columns`` are per wafer."""
+    """A wafer, or a grid of wafers, of dies. ``rows`` and ``columns`` are per wafer.
+
+    ``topology`` says how the dies are joined, see ``instances.mesh``. A mesh is not written down, so that instances
+    from before there was a choice keep their fingerprints.
+    """
 
     name: str | None = None
     source: str | None = None
     rows: Count
     columns: Count
     wafers: tuple[Count, Count] = (1, 1)
+    topology: Annotated[Topology, Field(exclude_if=lambda topology: topology == "mesh")] = "mesh"
     link_bytes_per_s: BytesPerSecond
     wafer_link_bytes_per_s: BytesPerSecond | None = None
     hop_latency_s: Seconds = 0.0
@@ -73,18 +78,28 @@ class Hardware(Document):
     def _inside_the_grid(self) -> Self:
         if self.total_rows * self.total_columns > MAX_DIES:
             raise InputError("rows", self.rows, f"at most {MAX_DIES} dies in the whole grid")
-        for position in self.disabled_dies:
-            self._check_inside(position, "disabled_dies")
-        for override in self.dies:
-            self._check_inside(override.at, "dies.at")
+        for number, position in enumerate(self.disabled_dies):
+            self._check_inside(position, f"disabled_dies.{number}")
+        for number, override in enumerate(self.dies):
+            self._check_inside(override.at, f"dies.{number}.at")
         if len({override.at for override in self.dies}) < len(self.dies):
             raise InputError("dies", [list(override.at) for override in self.dies], "each die at most once")
-        for a, b in self.disabled_links:
-            self._check_inside(a, "disabled_links")
-            self._check_inside(b, "disabled_links")
-            if abs(a[0] - b[0]) + abs(a[1] - b[1]) != 1:
-                raise InputError("disabled_links", [list(a), list(b)], "two neighbouring dies")
+        if self.topology == "switch":
+            self._check_switch()
+        whole = Mesh(self.total_rows, self.total_columns, topology=self.topology)
+        for number, (a, b) in enumerate(self.disabled_links):
+            self._check_inside(a, f"disabled_links.{number}.0")
+            self._check_inside(b, f"disabled_links.{number}.1")
+            if not whole.adjacent(a, b):
+                raise InputError(f"disabled_links.{number}", [list(a), list(b)], "two neighbouring dies")
         return self
+
+    def _check_switch(self) -> None:
+        if self.disabled_links:
+            links = [[list(a), list(b)] for a, b in self.disabled_links]
+            raise InputError("disabled_links", links, "an empty list with a switch: a die without links is disabled")
+        if self.wafer_link_bytes_per_s is not None:
+            raise InputError("wafer_link_bytes_per_s", self.wafer_link_bytes_per_s, "null: a switch has no seams")
 
     def _check_inside(self, position: tuple[int, int], field: str) -> None:
         if position[0] >= self.total_rows or position[1] >= self.total_columns:
@@ -130,4 +145,5 @@ class Hardware(Document):
             wafer_columns=self.columns,
             disabled_dies=frozenset(self.disabled_dies),
             disabled_links=frozenset(self.disabled_links),
+            topology=self.topology,
         )

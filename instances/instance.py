@@ -83,9 +83,9 @@ class Instance(Document):
             raise InputError(
                 "pipeline.layers", list(pipeline.layers), f"numbers with the sum {layers}, the layers of the model"
             )
-        for cut in pipeline.forbidden_cuts:
+        for number, cut in enumerate(pipeline.forbidden_cuts):
             if cut >= layers:
-                raise InputError("pipeline.forbidden_cuts", cut, f"a layer index below {layers}")
+                raise InputError(f"pipeline.forbidden_cuts.{number}", cut, f"a layer index below {layers}")
         return self
 
     def canonical(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ _MOST = 2**40
 Index = Annotated[int, Field(ge=0, le=_MOST, strict=True)]
 Amount = Annotated[int, Field(ge=-_MOST, le=_MOST, strict=True)]
 Creditor = Index | Literal["host"]
+Schedule = Literal["chunked", "vpp", "vpp-async", "vpp-packed"]
 
 
 class SpillRow(Document):
@@ -37,6 +38,11 @@ class Plan(Document):
 
     ``chunks`` maps the number of uncached tokens (as a string, JSON keys are) to the chunk sizes in tokens.
     ``instance`` is the fingerprint of the instance it was made for.
+
+    In the V-shaped schedules "vpp", "vpp-async" and "vpp-packed" (spec section 3) each of the N dies holds two virtual
+    stages, r and 2N-1-r. Stages are numbered 0..2N-1 throughout: ``layers`` has 2N entries, and so has ``placement``,
+    whose entries r and 2N-1-r are the same die (rule ``v_fold``). A creditor is a memory, so that r and 2N-1-r name the
+    same one.
     """
 
     schema_version: SchemaVersion = 1
@@ -46,7 +52,7 @@ class Plan(Document):
     placement: tuple[tuple[Index, Index], ...]
     chunks: dict[str, tuple[Amount, ...]]
     spill: tuple[SpillRow, ...] = ()
-    schedule: Literal["chunked"] = "chunked"
+    schedule: Schedule = "chunked"
 
     @field_validator("chunks")
     @classmethod
@@ -77,6 +83,11 @@ class Plan(Document):
     def to_json(self) -> str:
         """The plan as JSON text, without keys that are null."""
         return json.dumps(self.model_dump(mode="json", exclude_none=True), indent=1)
+
+    @property
+    def v_shaped(self) -> bool:
+        """Whether each die holds two virtual stages."""
+        return self.schedule != "chunked"
 
     def chunk_sizes(self, uncached_tokens: int) -> tuple[int, ...]:
         """Chunk sizes for requests with that many tokens to compute."""

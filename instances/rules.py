@@ -15,9 +15,10 @@ class Rule(NamedTuple):
 
 
 STATIC_RULES: dict[str, Rule] = {
-    "stage_count": Rule("as many placed stages and layer counts as the pipeline has stages", "stages"),
+    "stage_count": Rule("as many placed stages and layer counts as the pipeline has stages, in a V twice", "stages"),
     "placement_live": Rule("every stage sits on an enabled die of the grid", "dies"),
-    "placement_injective": Rule("no two stages share a die", "stages"),
+    "placement_injective": Rule("no two stages share a die, but for the two of a fold in a V", "stages"),
+    "v_fold": Rule("in a V-shaped schedule stages r and 2N-1-r sit on one die", "dies"),
     "placement_connected": Rule("every pair of dies in use is joined by enabled links", "dies"),
     "stage_nonempty": Rule("every stage has at least one layer", "layers"),
     "layers_cover": Rule("the layers of all stages together are the model's layers", "layers"),
@@ -28,10 +29,11 @@ STATIC_RULES: dict[str, Rule] = {
     "chunks_cover": Rule("the chunks of a list add up to its tokens", "tokens"),
     "chunk_quantum": Rule("every chunk but the last is a multiple of the quantum, and none is empty", "tokens"),
     "chunk_count": Rule("at most max_chunks chunks", "chunks"),
+    "v_window": Rule("a V-shaped schedule starts no more chunks before one leaves than may be in flight", "chunks"),
     "spill_stage": Rule("a spill row names a stage, a chunk and a request shape that exist", "rows"),
     "spill_last_chunk": Rule("the last chunk of a wave is not spilled", "tokens"),
     "spill_creditor": Rule("the creditor is another stage on another die, or a host that exists", "tokens"),
-    "spill_once": Rule("at most one row for a stage, chunk, creditor and shape", "rows"),
+    "spill_once": Rule("at most one row for a stage, chunk, creditor (the die, in a V) and shape", "rows"),
     "spill_within_chunk": Rule("what all creditors keep of a chunk is at most the chunk", "tokens"),
     "spill_kind": Rule("only a stage with full-attention or MLA layers can spill", "tokens"),
     "capacity_at_rest": Rule("weights and workspace of every die fit in its memory", "bytes"),

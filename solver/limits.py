@@ -19,7 +19,8 @@ class Limits:
     workers
         Threads an engine may use.
     deterministic
-        Same input, same output: one worker, work limits instead of clocks where an engine offers them.
+        Same input, same output: one worker, work limits instead of clocks where an engine offers them, and no shares of
+        the time for parts of the work. A run that ends before its time limit then repeats exactly.
     """
 
     time_s: float | None = 60.0
@@ -29,14 +30,18 @@ class Limits:
 
     def start(self) -> Deadline:
         """Start the clock."""
-        return Deadline(self.time_s)
+        return Deadline(self.time_s, by_clock=not self.deterministic)
 
 
 @dataclass
 class Deadline:
-    """A running clock; asked by everything that may take long."""
+    """A running clock; asked by everything that may take long.
+
+    ``by_clock``: parts of the work may be cut short by their share of the time.
+    """
 
     time_s: float | None
+    by_clock: bool = True
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -56,4 +61,10 @@ class Deadline:
 
     def share(self, fraction: float, at_most_s: float) -> float:
         """Seconds for a part of the work: a fraction of what is left, at most so many."""
-        return at_most_s if self.left_s is None else min(at_most_s, fraction * self.left_s)
+        if self.left_s is None or not self.by_clock:
+            return at_most_s
+        return min(at_most_s, fraction * self.left_s)
+
+    def part(self, fraction: float, at_most_s: float) -> Deadline:
+        """A deadline for a part of the work: its share of the time, or without shares all that is left."""
+        return Deadline(self.share(fraction, at_most_s) if self.by_clock else self.left_s, self.by_clock)

@@ -44,6 +44,8 @@ class Search:
         A plan that did not run, kept to say why a method found none.
     bounds
         What is proved for each batch, filled by ``prove``.
+    placements
+        Placements found so far, by the partner stages that they keep together.
     """
 
     instance: Instance
@@ -61,6 +63,7 @@ class Search:
     compared: list[Compared] = field(default_factory=list)
     failed: Plan | None = None
     bounds: dict[int, BatchBound] = field(default_factory=dict)
+    placements: dict[tuple[tuple[int, int], ...], Placement] = field(default_factory=dict)
 
     @property
     def stages(self) -> int:
@@ -97,6 +100,18 @@ class Search:
         """Why a plan that was tried did not run, in words."""
         return "no plan was tried" if self.failed is None else self.evaluator.full(self.failed).reason
 
+    def why_not_briefly(self) -> str:
+        """The broken rule, by how much, and with how many chunks it was tried."""
+        if self.failed is None:
+            return "no plan was tried"
+        broken = self.evaluator.full(self.failed).violations
+        if not broken:
+            return "no plan was found"
+        worst = max(broken, key=lambda finding: finding.amount)
+        amount = f"{worst.amount / 1e9:.3g} GB" if worst.unit == "bytes" else f"{worst.amount:g} {worst.unit}"
+        chunks = max(len(sizes) for sizes in self.failed.chunks.values())
+        return f"{worst.rule}: {amount} short with {chunks} chunks"
+
     def batches(self) -> list[int]:
         """Batch sizes that differ in effect, smallest first: more than all requests is the same as all."""
         return list(range(1, min(self.instance.pipeline.max_batch, len(self.evaluator.requests)) + 1))
@@ -127,7 +142,7 @@ class Search:
         least = math.inf
         for number, batch in enumerate(batches):
             share = max(0.0, (time_s - self.deadline.elapsed_s) / (len(batches) - number))
-            found = bounds.batch(batch, share, enough_s=least)
+            found = bounds.batch(batch, share if self.deadline.by_clock else None, enough_s=least)
             self.bounds[batch] = found
             if found.bound_s is not None:
                 least = min(least, found.bound_s)
@@ -139,7 +154,8 @@ class Search:
         if largest_chunk_tokens is None and self.bounds[batch].cuts:
             return self.bounds[batch]
         bounds = TimeBounds(self.instance, self.tables, self.chunks)
-        return bounds.batch(batch, self.deadline.share(0.2, 10.0), largest_chunk_tokens=largest_chunk_tokens)
+        share = self.deadline.share(0.2, 10.0) if self.deadline.by_clock else None
+        return bounds.batch(batch, share, largest_chunk_tokens=largest_chunk_tokens)
 
     def admissible_chunk_tokens(self, batch: int, shape: Shape) -> int:
         """Most tokens a chunk may have at all."""

@@ -58,7 +58,7 @@ def small_instance(**changes: Any) -> Instance:
     return Instance.read(small_document(**changes))
 
 
-def small_plan_document(instance: Instance, **changes: Any) -> dict[str, Any]:
+def small_plan_document(instance: Instance, /, **changes: Any) -> dict[str, Any]:
     """Plain data of `small_plan`; changes as in `small_document`."""
     plan = {
         "schema_version": 1,
@@ -73,7 +73,7 @@ def small_plan_document(instance: Instance, **changes: Any) -> dict[str, Any]:
     return changed(plan, changes)
 
 
-def small_plan(instance: Instance, **changes: Any) -> Plan:
+def small_plan(instance: Instance, /, **changes: Any) -> Plan:
     """One layer a stage, stages around the ring of the 2x2 mesh, two chunks, no spill."""
     return Plan.parse(small_plan_document(instance, **changes))
 

@@ -258,3 +258,55 @@ def _drawn(recipe: Recipe, items: Sequence[T], count: int) -> list[T]:
     """``count`` distinct items in random order."""
     left = list(items)
     return [left.pop(recipe.integer(0, len(left) - 1)) for _ in range(count)]
+
+
+ONE_KIND: Data = {
+    "attention": {"kind": "full", "heads": 1, "kv_heads": 1, "head_dim": 1},
+    "feed_forward": {"kind": "dense", "width": 1},
+}
+"""With hidden 2 and widths of one byte: 8 + 6 weights and 4 of norms a layer, 2 bytes of KV a token."""
+
+
+def line(layers: Sequence[int], *, fitted: Data | None = None, **parts: Data | str) -> Instance:
+    """Stages of so many equal layers on a row of dies with links that take no time.
+
+    ``fitted`` names the coefficients that are not 0; other parts are merged into hardware, model, workload, pipeline.
+    """
+    data: Data = {
+        "name": "line",
+        "hardware": {
+            "rows": 1,
+            "columns": len(layers),
+            "link_bytes_per_s": 1e15,
+            "die": {"peak_flops": 1e4, "hbm_bytes": 1e9, "hbm_bytes_per_s": 1e9},
+        },
+        "model": {
+            "name": "line",
+            "hidden": 2,
+            "vocab": 2,
+            "kinds": {"k": ONE_KIND},
+            "layers": [{"pattern": ["k"], "repeat": sum(layers)}],
+            "weight_bytes": 1,
+            "kv_bytes": 1,
+            "activation_bytes": 1,
+        },
+        "workload": {"requests": 1, "tokens": 4},
+        "pipeline": {
+            "stages": len(layers),
+            "layers": list(layers),
+            "chunk_quantum": 1,
+            "max_chunks": 4,
+            "max_batch": 1,
+        },
+        "objective": "makespan",
+    }
+    if fitted is not None:
+        data["costs"] = {"kind": "fitted", "chunk_s": 0, "prefix_s": 0, "token_s": 0, "pair_s": 0, **fitted}
+    for name, part in parts.items():
+        alone = isinstance(part, str) or name == "workload"
+        data[name] = part if alone else _merged(data[name], part)
+    return Instance.read(data)
+
+
+def _merged(old: Data, new: Any) -> Data:
+    return {key: _merged(old[key], new[key]) if key == "die" and key in new else new.get(key, old.get(key)) for key in {**old, **new}}

@@ -47,7 +47,7 @@ def matched_pairs(problem: PlacementProblem) -> list[int] | None:
 
 def largest_matching(problem: PlacementProblem) -> list[tuple[int, int]]:
     """As many disjoint couples of neighbouring dies as possible."""
-    graph = nx.Graph()
+    graph: nx.Graph[int] = nx.Graph()
     for die, others in enumerate(problem.neighbours):
         graph.add_edges_from((die, other) for other in others if problem.hops[other, die] == 1)
     couples = nx.max_weight_matching(graph, maxcardinality=True)

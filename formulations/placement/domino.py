@@ -51,8 +51,8 @@ class DominoModel:
 def domino_weights(problem: PlacementProblem) -> DominoWeights | None:
     """The weights, or None if the problem is no such circuit.
 
-    Needed: symmetric distances of at least 1, pairs (k, k + N/2) exactly, flows i -> i+1 of one weight (the jump N/2-1 -> N/2 may
-    have its own) and no others but those between partners.
+    Needed: symmetric distances of at least 1, pairs (k, k + N/2) exactly, flows i -> i+1 of one weight (the jump
+    N/2-1 -> N/2 may have its own) and no others but those between partners.
     """
     half = problem.stages // 2
     if problem.stages % 2 or half < 2 or (problem.hops != problem.hops.T).any():

@@ -15,66 +15,61 @@ import numpy.typing as npt
 
 from formulations.placement.problem import Hops, PlacementProblem
 
+Ints = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
-Order = npt.NDArray[np.int64]
 
 SMALLEST_GAIN = 1e-9
 
 
-def improve(problem: PlacementProblem, start: Sequence[int], rng: np.random.Generator, kicks: int = 200) -> list[int]:
+def improve(problem: PlacementProblem, start: Sequence[int], rng: np.random.Generator, kicks: int) -> list[int]:
     """The best placement met from `start`; never worse, and partners stay adjacent if they are at the start."""
-    weights = np.zeros((problem.stages, problem.stages))
-    for s, t, weight in problem.flows:
-        weights[s, t] += weight
-    # Dies without a stage follow as dummy positions, so that a move to a free die is a swap too.
+    ends = np.array([(s, t) for s, t, _ in problem.flows], dtype=np.int64).reshape(-1, 2)
+    weights = np.array([weight for *_, weight in problem.flows])
+    # Dies without a stage follow the stages, so that a move to a free die is a swap too.
     rest = [die for die in range(problem.dies) if die not in set(start)]
-    order = np.array([*start, *rest], dtype=np.int64)
-    padded = np.zeros((problem.dies, problem.dies))
-    padded[: problem.stages, : problem.stages] = weights
+    best = np.array([*start, *rest], dtype=np.int64)
     partner = np.full(problem.dies, -1, dtype=np.int64)
     for i, j in problem.pairs:
         partner[i], partner[j] = j, i
-    best = order.copy()
-    best_value = total(padded, problem.hops, best)
+    best_value = total(ends, weights, problem.hops, best)
     for kick in range(kicks + 1):
         candidate = best.copy()
         if kick:
             perturb(candidate, problem.hops, partner, rng, 3)
-        descend(padded, problem.hops, candidate, partner, problem.stages)
-        value = total(padded, problem.hops, candidate)
+        descend(ends, weights, problem.hops, candidate, partner, problem.stages)
+        value = total(ends, weights, problem.hops, candidate)
         if value < best_value - SMALLEST_GAIN * max(1.0, best_value):
             best, best_value = candidate, value
     return [int(die) for die in best[: problem.stages]]
 
 
 @numba.njit(cache=True)
-def total(weights: Weights, hops: Hops, order: Order) -> float:
-    """Sum of weight*hops."""
+def total(ends: Ints, weights: Weights, hops: Hops, order: Ints) -> float:
+    """Sum of weight*hops over flows; `ends` has shape (flows, 2), `order` the die of each position."""
     value = 0.0
-    for s in range(order.shape[0]):
-        for t in range(order.shape[0]):
-            if weights[s, t] != 0.0:
-                value += weights[s, t] * hops[order[s], order[t]]
+    for flow in range(weights.shape[0]):
+        value += weights[flow] * hops[order[ends[flow, 0]], order[ends[flow, 1]]]
     return value
 
 
 @numba.njit(cache=True)
-def partners_adjacent(hops: Hops, order: Order, partner: Order) -> bool:
+def partners_adjacent(hops: Hops, order: Ints, partner: Ints) -> bool:
     """True if every stage with a partner lies one hop from it."""
+    apart = 0
     for s in range(order.shape[0]):
         if partner[s] > s and hops[order[s], order[partner[s]]] != 1:
-            return False
-    return True
+            apart += 1
+    return apart == 0
 
 
 @numba.njit(cache=True)
-def swap(order: Order, i: int, j: int) -> None:
+def swap(order: Ints, i: int, j: int) -> None:
     """Exchange two positions."""
     order[i], order[j] = order[j], order[i]
 
 
 @numba.njit(cache=True)
-def swap_with_partners(order: Order, partner: Order, i: int, j: int) -> None:
+def swap_with_partners(order: Ints, partner: Ints, i: int, j: int) -> None:
     """Exchange i and j, and their partners with each other."""
     swap(order, i, j)
     if partner[i] >= 0 and partner[j] >= 0 and partner[i] != j:
@@ -82,7 +77,7 @@ def swap_with_partners(order: Order, partner: Order, i: int, j: int) -> None:
 
 
 @numba.njit(cache=True)
-def rotate(order: Order, i: int, j: int) -> None:
+def rotate(order: Ints, i: int, j: int) -> None:
     """Take out position i and put it in at j."""
     kept = order[i]
     step = 1 if j > i else -1
@@ -92,14 +87,14 @@ def rotate(order: Order, i: int, j: int) -> None:
 
 
 @numba.njit(cache=True)
-def quarter_turn(order: Order, partner: Order, i: int, j: int) -> None:
+def quarter_turn(order: Ints, partner: Ints, i: int, j: int) -> None:
     """Pairs (i, a) and (j, b): a takes the die of j, and j the die of a; dominoes side by side turn so."""
     if partner[i] >= 0 and partner[j] >= 0 and partner[i] != j:
         swap(order, partner[i], j)
 
 
 @numba.njit(cache=True)
-def moved(order: Order, partner: Order, i: int, j: int, kind: int) -> None:
+def moved(order: Ints, partner: Ints, i: int, j: int, kind: int) -> None:
     """Apply one kind of move (0 swap, 1 insertion, 2 swap of pairs, 3 quarter turn) in place."""
     if kind == 0:
         swap(order, i, j)
@@ -112,11 +107,11 @@ def moved(order: Order, partner: Order, i: int, j: int, kind: int) -> None:
 
 
 @numba.njit(cache=True)
-def descend(weights: Weights, hops: Hops, order: Order, partner: Order, stages: int) -> None:
+def descend(ends: Ints, weights: Weights, hops: Hops, order: Ints, partner: Ints, stages: int) -> None:
     """Take every improving move until there is none; `order` changes in place."""
     paired = bool((partner >= 0).any())
     kinds = 4 if paired else 2
-    value = total(weights, hops, order)
+    value = total(ends, weights, hops, order)
     improved = True
     while improved:
         improved = False
@@ -127,7 +122,7 @@ def descend(weights: Weights, hops: Hops, order: Order, partner: Order, stages: 
                         continue
                     candidate = order.copy()
                     moved(candidate, partner, i, j, kind)
-                    new_value = total(weights, hops, candidate)
+                    new_value = total(ends, weights, hops, candidate)
                     if new_value < value - SMALLEST_GAIN * max(1.0, value) and (
                         not paired or partners_adjacent(hops, candidate, partner)
                     ):
@@ -137,7 +132,7 @@ def descend(weights: Weights, hops: Hops, order: Order, partner: Order, stages: 
 
 
 @numba.njit(cache=True)
-def perturb(order: Order, hops: Hops, partner: Order, rng: np.random.Generator, moves: int) -> None:
+def perturb(order: Ints, hops: Hops, partner: Ints, rng: np.random.Generator, moves: int) -> None:
     """A few random moves that keep partners adjacent; `order` changes in place."""
     size = order.shape[0]
     paired = bool((partner >= 0).any())

@@ -11,12 +11,14 @@ import numpy.typing as npt
 from formulations.interface import Engine, EngineLimits, EngineOutcome, Status, StopReason
 from formulations.placement import cpsat, domino
 from formulations.placement.constructive import constructed, largest_matching
+from formulations.placement.gilmore_lawler import gilmore_lawler_bound
 from formulations.placement.local_search import improve
 from formulations.placement.problem import Flow, PlacementProblem, stated
-from formulations.placement.variables import shortest_and_longest
 from instances.errors import InputError
 
-KICKS = 200
+MOST_KICKS = 200
+LOCAL_SEARCH_WORK = 15_000_000
+"""Moves times flows that local search may look at, roughly: fewer kicks on large problems."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,9 @@ def solve(
     if _too_few_neighbours(problem):
         return PlacementResult(None, None, None, "infeasible", "proved")
     start = best_start(problem, rng)
-    floor = trivial_bound(problem)
-    if start is not None and problem.value(start) <= floor:
-        return PlacementResult(start, problem.value(start), floor, "optimal", "proved")
+    floor = gilmore_lawler_bound(problem)
+    if start is not None and problem.value(start) <= floor * (1 + 1e-12):
+        return PlacementResult(start, problem.value(start), problem.value(start), "optimal", "proved")
     if engine is None:
         return _without_engine(problem, start, floor)
     weights = domino.domino_weights(problem) if problem.pairs else None
@@ -133,14 +135,9 @@ def solve(
 
 def best_start(problem: PlacementProblem, rng: np.random.Generator) -> list[int] | None:
     """Best constructed placement after local search; None if none with adjacent partners was constructed."""
-    candidates = [improve(problem, candidate, rng, KICKS) for candidate in constructed(problem)]
+    kicks = max(2, min(MOST_KICKS, LOCAL_SEARCH_WORK // (problem.dies**2 * max(1, len(problem.flows)))))
+    candidates = [improve(problem, candidate, rng, kicks) for candidate in constructed(problem)]
     return min(candidates, key=problem.value, default=None)
-
-
-def trivial_bound(problem: PlacementProblem) -> float:
-    """Every flow covers the shortest distance between two dies."""
-    shortest, _ = shortest_and_longest(problem)
-    return float(sum(weight * shortest for *_, weight in problem.flows))
 
 
 def ticks_of(problem: PlacementProblem, placement: Sequence[int]) -> int:

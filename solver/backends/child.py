@@ -60,6 +60,8 @@ def _answer(body: bytes, results: BinaryIO) -> bytes:
     sys.path[:] = path
     module, _, name = function_path.partition(":")
     function = getattr(importlib.import_module(module), name)
+    results.write(packed("started", None))
+    results.flush()
     return packed("result", function(**kwargs, emit=emit) if wants_progress else function(**kwargs))
 
 

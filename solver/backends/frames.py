@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 LENGTH_BYTES = 8
-Kind = Literal["progress", "result", "exception", "failure"]
+Kind = Literal["started", "progress", "result", "exception", "failure"]
 
 
 @dataclass(frozen=True)
 class Message:
-    """One message: "progress" any number of times, then one of the others."""
+    """One message: "started" once imports are done, "progress" any number of times, then one of the others."""
 
     kind: Kind
     content: Any

@@ -89,20 +89,17 @@ def solve_highs(problem: pulp.LpProblem, limits: EngineLimits) -> EngineOutcome:
     if interrupted and stop_reason == "error":
         stop_reason = "interrupted"
     sign = -1.0 if problem.sense == pulp.LpMaximize else 1.0
+    bound = None if status == "infeasible" else _bound(problem, native, sign)
     values = None if status == "infeasible" else _values(problem, native)
-    value = bound = None
-    message = ""
+    value, message = None, ""
     if values is not None:
         message = _broken_row(native, values)
         value = sign * (float(np.asarray(native.getLp().col_cost_) @ values) + native.getLp().offset_)
-    if message:
-        status, stop_reason, values, value = "unknown", "error", None, None
-    if status != "infeasible":
-        bound = _bound(problem, native, sign)
-    if values is not None:
-        status, stop_reason = proved_or_gap(value, bound) if name == "kOptimal" else ("feasible", stop_reason)
+        status, stop_reason = proved_or_gap(value, bound) if status == "optimal" else ("feasible", stop_reason)
     elif status == "optimal":
-        status, stop_reason, message = "unknown", "error", "optimal without a feasible solution"
+        message = "optimal without a feasible solution"
+    if message:
+        status, stop_reason, value, values = "unknown", "error", None, None
     return EngineOutcome(
         status=status,
         stop_reason=stop_reason,

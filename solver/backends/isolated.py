@@ -23,6 +23,7 @@ from typing import IO, Any
 from solver.backends.frames import FrameReader, Message
 
 GRACE_S = 5.0
+STARTUP_S = 120.0
 EXIT_S = 2.0
 STDERR_TAIL_BYTES = 4000
 
@@ -64,7 +65,8 @@ def run_isolated(
     kwargs
         Keyword arguments; they and the result travel as pickles.
     deadline_s
-        Seconds the function is meant to take; None: as long as it likes. The child is killed `grace_s` later.
+        Seconds the function is meant to take, from the moment its module is imported (that takes a second or two, and
+        may take `STARTUP_S`); None: as long as it likes. The child is killed `grace_s` later.
     on_message
         Receives what the function sends before its end, such as incumbents; the function then gets a further keyword
         argument ``emit``, to be called with one picklable object.
@@ -77,19 +79,19 @@ def run_isolated(
         Passed on after the child is killed.
     """
     request = pickle.dumps((list(sys.path), function_path, dict(kwargs), on_message is not None))
-    end = None if deadline_s is None else time.monotonic() + deadline_s + grace_s
+    clock = _Clock(None if deadline_s is None else deadline_s + grace_s)
     with tempfile.TemporaryFile() as errors:
         child, results = _started(errors)
         try:
             _send(child, request)
-            message = _awaited(results, end, on_message)
-            if message is None and not _is_past(end):
+            message = _awaited(results, clock, on_message)
+            if message is None and not clock.is_past():
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(EXIT_S)  # so that its own exit is reported, not the kill that follows
         finally:
             os.close(results)
             _killed(child)
-        if message is None and _is_past(end):
+        if message is None and clock.is_past():
             raise ChildTimeoutError(f"{function_path}: no result {grace_s:g} s after its deadline", _tail(errors))
         if message is None:
             raise ChildCrashedError(f"{function_path}: the child ended ({_ending(child)})", _tail(errors))
@@ -100,8 +102,25 @@ def run_isolated(
     return message.content
 
 
-def _is_past(end: float | None) -> bool:
-    return end is not None and time.monotonic() >= end
+class _Clock:
+    """Time until the child is killed: first for its start, then for its work."""
+
+    def __init__(self, allowed_s: float | None) -> None:
+        self._allowed_s = allowed_s
+        self._end: float | None = time.monotonic() + STARTUP_S
+
+    def restart(self) -> None:
+        """The function begins now."""
+        self._end = None if self._allowed_s is None else time.monotonic() + self._allowed_s
+
+    def remaining_s(self) -> float | None:
+        """Seconds left, None without limit."""
+        return None if self._end is None else self._end - time.monotonic()
+
+    def is_past(self) -> bool:
+        """True once the time is up."""
+        remaining = self.remaining_s()
+        return remaining is not None and remaining <= 0
 
 
 def _started(errors: IO[bytes]) -> tuple[subprocess.Popen[bytes], int]:
@@ -134,24 +153,25 @@ def _send(child: subprocess.Popen[bytes], request: bytes) -> None:
         child.stdin.flush()
 
 
-def _awaited(results: int, end: float | None, on_message: Callable[[Any], None] | None) -> Message | None:
+def _awaited(results: int, clock: _Clock, on_message: Callable[[Any], None] | None) -> Message | None:
     """The last message, or None if the child closed its pipe or the time is up."""
     frames = FrameReader()
     with selectors.DefaultSelector() as selector:
         selector.register(results, selectors.EVENT_READ)
         while True:
-            remaining = None if end is None else end - time.monotonic()
-            if remaining is not None and remaining <= 0:
+            if clock.is_past():
                 return None
-            if not selector.select(remaining):
+            if not selector.select(clock.remaining_s()):
                 continue
             data = os.read(results, 1 << 16)
             if not data:
                 return None
             for message in frames.feed(data):
-                if message.kind != "progress":
+                if message.kind == "started":
+                    clock.restart()
+                elif message.kind != "progress":
                     return message
-                if on_message is not None:
+                elif on_message is not None:
                     on_message(message.content)
 
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "solve": "Find a plan, prove a bound, verify by simulation.",
     "check": "Check a plan against every rule.",
     "simulate": "Replay a plan, or a program file, and measure it.",
+    "export": "Write a plan in another tool's format.",
     "new": "Write an instance.",
     "methods": "List the methods and their knobs.",
     "models": "List the models of the catalogue, or size one.",
@@ -45,9 +46,10 @@ class Commands(TyperGroup):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        """Run and exit; ``standalone_mode`` makes no difference."""
+        """Run and exit; ``standalone_mode`` makes no difference. Nothing asked for is a question for help."""
         _prepare_streams()
         name = prog_name or "waferplan"
+        args = list(sys.argv[1:] if args is None else args) or ["--help"]
         try:
             answer = super().main(args, name, complete_var, False, windows_expand_args, **extra)
             code = answer if isinstance(answer, int) else DONE
@@ -76,7 +78,6 @@ class Commands(TyperGroup):
 app = typer.Typer(
     cls=Commands,
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     epilog="Files of an installation to try: instances/data/suites/mocap-latency/llama3-70b-128k.json and others.",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,8 @@ from solver.cli.terminal import show, show_json
 from solver.evaluate import Evaluator
 
 app = typer.Typer(add_completion=False)
+
+_PLACES = 5
 
 
 @app.command("check", epilog="Example: waferplan check instances/data/suites/mocap-latency/llama3-70b-128k.json r.json")
@@ -48,14 +51,13 @@ def all_findings(instance: Instance, plan: Plan) -> list[Finding]:
 
 
 def findings_table(findings: list[Finding]) -> Table:
-    """One row a finding."""
-    rows = [
-        (
-            finding.rule,
-            "ok" if finding.ok else "broken",
-            "" if finding.ok else f"{digits(finding.amount)} {finding.unit}",
-            one_line(finding.where),
-        )
-        for finding in findings
-    ]
+    """One row a finding; of a rule that is broken in many places, the first few and how many more."""
+    rows = []
+    for rule, group in groupby(findings, key=lambda finding: finding.rule):
+        places = list(group)
+        for finding in places[:_PLACES]:
+            by = "" if finding.ok else f"{digits(finding.amount)} {finding.unit}"
+            rows.append((rule, "ok" if finding.ok else "broken", by, one_line(finding.where)))
+        if len(places) > _PLACES:
+            rows.append(("", "", "", f"and in {len(places) - _PLACES} more places"))
     return table(("rule", "holds", "by", "where"), rows, numbers=("by",))

@@ -9,6 +9,7 @@ import typer
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from instances import units
 from instances.errors import InputError
 from instances.instance import Instance
 from instances.plan import Plan
@@ -23,6 +24,7 @@ _QUANTITY = {
     "pattern": r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*(\S.*)?$",
     "description": 'a number with a unit, such as "180 GB", "5 TB/s", "50 ns", "128k"',
 }
+_LIMITS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 _WIDTHS = ("weight_bytes", "kv_bytes", "activation_bytes")
 
 
@@ -30,8 +32,10 @@ class _Published(GenerateJsonSchema):
     """Documents as they may be written: quantities with units, a discriminating ``kind`` that is always there."""
 
     def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> JsonSchemaValue:
-        """Only the validators of ``instances.units`` run before a type's own: they read text with a unit."""
-        return {"anyOf": [super().function_before_schema(schema), _QUANTITY]}
+        """Validators of ``instances.units`` that run before a type's own read text with a unit."""
+        own = super().function_before_schema(schema)
+        reads_units = schema["function"]["function"].__module__ == units.__name__
+        return {"anyOf": [own, _QUANTITY]} if reads_units else own
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
         """Without the discriminator there is no telling which member is meant, default or not."""
@@ -90,7 +94,14 @@ def schema_command(kind: Annotated[str, typer.Argument(metavar="KIND", help="ins
 
 
 def _schema_of(kind: type[Instance] | type[Plan] | type[Result]) -> dict[str, Any]:
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **kind.model_json_schema(schema_generator=_Published),
-    }
+    schema: dict[str, Any] = _standard(kind.model_json_schema(schema_generator=_Published))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _standard(part: Any) -> Any:
+    """Limits under the names of the standard: pydantic keeps its own where a validator runs before the limit."""
+    if isinstance(part, list):
+        return [_standard(entry) for entry in part]
+    if isinstance(part, dict):
+        return {_LIMITS.get(key, key): _standard(value) for key, value in part.items()}
+    return part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,20 +10,22 @@ import typer
 
 from instances.base import read_json
 from instances.check import check
-from instances.errors import InputError
+from instances.errors import MISSING, InputError
 from instances.instance import Instance
 from instances.plan import Plan
 from instances.rules import Finding
 from solver.cli.check import findings_table
 from solver.cli.errors import DONE, INFEASIBLE, one_line
-from solver.cli.files import in_file, read_instance, read_plan
+from solver.cli.files import in_file, output_file, read_instance, read_plan, write_file
 from solver.cli.tables import UNKNOWN, amount, pairs, percent, seconds, table
 from solver.cli.terminal import show, show_json
 from solver.evaluate import Evaluator
+from solver.metrics import metrics_of
 from solver.result import Metrics
-from solver.simulation.engine import run
-from solver.simulation.lowering import Lowering
-from solver.simulation.program_file import outcome, replay_document
+from solver.simulation.engine import Run, run
+from solver.simulation.program import Program
+from solver.simulation.program_file import outcome, read_program
+from solver.simulation.trace import trace_events
 
 app = typer.Typer(add_completion=False)
 
@@ -38,32 +41,42 @@ def simulate_command(
     program: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Replay this program instead of an instance and a plan.")
     ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="T.json", help="Write a trace for Perfetto (ui.perfetto.dev).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Replay a plan and measure it; exit code 1 if it breaks a rule or deadlocks."""
+    target = None if trace is None else output_file("--trace", trace)
     if program is not None:
         if instance is not None:
             raise InputError("INSTANCE", str(instance), "either an instance and a plan, or --program FILE")
-        return _program(program, as_json)
+        return _program(program, target, as_json)
     if instance is None or plan is None:
-        raise InputError("INSTANCE" if instance is None else "PLAN", None, "an instance and a plan, or --program FILE")
+        raise InputError("INSTANCE" if instance is None else "PLAN", MISSING, "INSTANCE PLAN, or --program FILE")
     problem = read_instance(instance)
-    return _plan(problem, read_plan(plan, problem), as_json)
+    return _plan(problem, read_plan(plan, problem), target, as_json)
 
 
-def _plan(instance: Instance, plan: Plan, as_json: bool) -> int:
+def _plan(instance: Instance, plan: Plan, trace: Path | None, as_json: bool) -> int:
     broken = [finding for finding in check(instance, plan) if not finding.ok]
     if broken:
         return _refused(broken, as_json)
-    evaluation = Evaluator(instance).full(plan)
-    if evaluation.value is None:
-        replayed = Lowering(instance).program(plan)
-        return _answer(outcome(replayed, run(replayed)), as_json)
+    replayed = Evaluator(instance).replay(plan, traced=trace is not None)
+    _write_trace(trace, replayed.program, replayed.run)
+    metrics = metrics_of(instance, replayed)
+    if metrics is None:
+        return _answer(outcome(replayed.program, replayed.run), as_json)
     if as_json:
-        show_json({"deadlock": False, **evaluation.metrics.model_dump(mode="json")})
+        show_json({"deadlock": False, **metrics.model_dump(mode="json")})
     else:
-        show(*_metrics(evaluation.metrics, plan))
+        show(*_metrics(metrics, plan))
     return DONE
+
+
+def _write_trace(path: Path | None, program: Program, result: Run) -> None:
+    if path is not None:
+        write_file("--trace", path, json.dumps(trace_events(program, result), separators=(",", ":")) + "\n")
 
 
 def _refused(broken: list[Finding], as_json: bool) -> int:
@@ -75,13 +88,16 @@ def _refused(broken: list[Finding], as_json: bool) -> int:
     return INFEASIBLE
 
 
-def _program(path: Path, as_json: bool) -> int:
+def _program(path: Path, trace: Path | None, as_json: bool) -> int:
     """A program has the keys of the worked examples; a whole example is taken by its input part."""
     document = read_json(path)
     if isinstance(document, dict) and isinstance(document.get("input"), dict):
         document = document["input"]
     with in_file(path):
-        return _answer(replay_document(document, file=str(path)), as_json)
+        program = read_program(document, file=str(path))
+    result = run(program, traced=trace is not None)
+    _write_trace(trace, program, result)
+    return _answer(outcome(program, result), as_json)
 
 
 def _answer(answer: dict[str, Any], as_json: bool) -> int:
@@ -108,8 +124,8 @@ def _deadlock(answer: dict[str, Any]) -> list[Any]:
         for row in answer["waiting"]
     ]
     columns = ("stage", "wave", "chunk", "waits for", "asks for", "missing")
-    numbers = ("stage", "wave", "chunk", "asks for", "missing")
-    return [table(columns, rows, numbers=numbers), "", f"deadlock: {one_line(answer['says'].split(':')[0])}"]
+    right = ("stage", "wave", "chunk", "asks for", "missing")
+    return [table(columns, rows, numbers=right), "", f"deadlock: {one_line(answer['says'].split(':')[0])}"]
 
 
 def _program_times(answer: dict[str, Any]) -> list[Any]:

@@ -45,7 +45,8 @@ def amount(value: float | None, unit: str = "B") -> str:
     if value is None:
         return UNKNOWN
     size, prefix = next(((size, prefix) for size, prefix in _PREFIXES if abs(value) >= size), (1.0, ""))
-    number = "0" if value == 0 else f"{value / size:#.4g}".rstrip(".")
+    whole = size == 1.0 and value == int(value)
+    number = f"{value:.0f}" if whole else f"{value / size:#.4g}".rstrip(".")
     return f"{number} {prefix}{unit}".rstrip()
 
 

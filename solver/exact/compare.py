@@ -8,7 +8,6 @@ import numpy as np
 
 from instances.plan import Plan
 from solver.incumbent import Incumbent
-from solver.limits import Deadline
 from solver.method import Method
 from solver.policies.registry import POLICIES
 from solver.result import Compared
@@ -24,12 +23,11 @@ def compare(search: Search) -> None:
     runs += [(policy, {"batch": "best"}) for policy in POLICIES if "batch" in policy.knobs]
     for number, (policy, changes) in enumerate(runs):
         name = " ".join([policy.name, *(f"{knob}={value}" for knob, value in changes.items())])
-        share = search.deadline.share(1.0 / (len(runs) - number + 1), MOST_S)
         if search.deadline.over:
             search.compared.append(Compared(method=name, value=None, note="not run: time was up"))
             continue
         search.note(name)
-        deadline = Deadline(share)
+        deadline = search.deadline.part(1.0 / (len(runs) - number + 1), MOST_S)
         own = replace(
             search,
             incumbent=Incumbent(search.evaluator, deadline),
@@ -48,7 +46,9 @@ def compare(search: Search) -> None:
 def _row(own: Search, name: str, answer: Plan | None) -> Compared:
     stopped = "stopped by its share of the time" if own.deadline.over else ""
     if answer is None:
-        return Compared(method=name, value=None, note="; ".join(part for part in (own.why_not(), stopped) if part))
+        return Compared(
+            method=name, value=None, note="; ".join(part for part in (own.why_not_briefly(), stopped) if part)
+        )
     chunks = max(len(sizes) for sizes in answer.chunks.values())
     value = own.evaluator.value(answer)
     return Compared(method=name, value=value, chunks=chunks, batch=answer.batch, note=stopped)

@@ -75,6 +75,8 @@ def pooled_plan(search: Search, plan: Plan, unlimited: Unlimited) -> Plan | None
             deterministic=search.limits.deterministic,
         )
         outcome = solve_highs(model.problem, limits)
+        if outcome.stop_reason == "interrupted":
+            raise KeyboardInterrupt
         if not outcome.has_values:
             return None
         spilled = plan.model_copy(update={"spill": spill_rows(search.instance, plan, amounts(model, outcome))})

@@ -69,15 +69,17 @@ def spilled_plan(search: Search, batch: int, sizes: Sizes, layout: Layout, windo
     return search.plan(batch, sizes, layout.layers, layout.placement, rows)
 
 
-def fit(search: Search, batch: int, sizes: Sizes, layout: Layout) -> tuple[Plan, dict[Shape, Thresholds], float] | None:
-    """Thresholds with which the plan runs, the fastest of the first few; None if none of them does.
+def fit(
+    search: Search, batch: int, sizes: Sizes, layout: Layout, most_replays: int = MOST_REPLAYS
+) -> tuple[Plan, dict[Shape, Thresholds], float] | None:
+    """Thresholds with which the plan runs, the fastest of the first few; None if none of ``most_replays`` does.
 
     The request shapes widen their windows together, each from the least that its own KV needs.
     """
     best: tuple[Plan, dict[Shape, Thresholds], float] | None = None
     since = 0
     for tried, windows in enumerate(_windows(search, batch, sizes, layout)):
-        if tried >= MOST_REPLAYS or search.deadline.over:
+        if tried >= most_replays or search.deadline.over:
             break
         plan = spilled_plan(search, batch, sizes, layout, windows)
         value = search.offer(plan)

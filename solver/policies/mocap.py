@@ -10,10 +10,13 @@ from instances.plan import Plan
 from instances.workload import Shape
 from solver.policies.annealing import Schedule, anneal
 from solver.policies.layout import heaviest_table, paired_layout
-from solver.policies.mbkr import Layout, Thresholds, fit, spilled_plan
+from solver.policies.mbkr import MOST_REPLAYS, Layout, Thresholds, fit, spilled_plan
 from solver.search import Search
 
 Cuts = dict[Shape, list[int]]
+
+FEW_REPLAYS = 8
+"""Replays for the thresholds of a neighbour whose predecessor's do not run."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,8 @@ def lbcp(search: Search, start: Candidate, layout: Layout) -> Candidate:
 def evaluate(search: Search, cuts: Cuts, layout: Layout, like: Candidate | None = None) -> Candidate | None:
     """EvaluatePrefill and EvaluateE2E: the largest batch that runs, and the replayed objective with it.
 
-    ``like`` is a neighbour whose batch and thresholds are tried first; they are searched anew only if they fail.
+    ``like`` is a neighbour whose batch and thresholds are tried first; only if they fail are others searched, in few
+    replays and up to that batch.
     """
     sizes = {shape[0] - shape[1]: search.tables.grid(shape).sizes(ends) for shape, ends in cuts.items()}
     if like is not None:
@@ -88,10 +92,11 @@ def evaluate(search: Search, cuts: Cuts, layout: Layout, like: Candidate | None 
         if value is not None:
             return Candidate(cuts, like.batch, like.windows, plan, value)
     best: Candidate | None = None
-    for batch in reversed(search.batches()):
+    most_batch, most_replays = (search.batches()[-1], MOST_REPLAYS) if like is None else (like.batch, FEW_REPLAYS)
+    for batch in range(most_batch, 0, -1):
         if search.deadline.over:
             break
-        found = fit(search, batch, sizes, layout)
+        found = fit(search, batch, sizes, layout, most_replays)
         if found is not None and (best is None or found[2] < best.value):
             best = Candidate(cuts, batch, found[1], found[0], found[2])
         if best is not None and search.knobs["batch"] == "largest":

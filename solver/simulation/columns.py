@@ -21,6 +21,8 @@ OVERLAP, WINDOW, MOST_ITEMS, SETTINGS = range(5, 9)
 EVENTS, ORDER, ITEMS, INSIDE, DONE, QUEUED, BYTE_HOPS, RECORDS, COUNTERS = range(9)
 WHAT, WHICH, AMOUNT, HOSTING, AGENDA_COLUMNS = range(5)
 TIME_PS, KEY, DATA, HEAP_COLUMNS = range(4)
+# What is kept of each variant; a column for each wave follows.
+TASKS_RUN, HOP_UNITS, FIRST_COMPLETION = range(3)
 # Kinds of event, in the order in which one instant handles them; what an agenda asks for; kinds of trace record.
 TASK_END, TRANSFER_ARRIVAL, SERVICE_STALL, TASK_START = range(4)
 ACTIVATION, WRITE, FETCH, RELEASE = range(4)

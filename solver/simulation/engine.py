@@ -83,7 +83,8 @@ def run(program: Program, *, traced: bool = False) -> Run:
     """
     tables = pack(program)
     records = np.empty((_most_records(program) if traced else 0, c.TRACE_COLUMNS), dtype=np.int64)
-    counters = simulate(*tables, float(program.serve_fraction), records)
+    none = np.empty((0, 0), dtype=np.int64)
+    counters = simulate(*tables, float(program.serve_fraction), records, none, none)
     dies = program.dies
     deadlock = bool(counters[c.DONE] < program.tasks)
     return Run(
@@ -134,6 +135,6 @@ def _most_records(program: Program) -> int:
     slots = np.diff(program.group_slot_ptr)
     fetches = int(slots[program.group].sum())
     transfers = tasks + writes + fetches
-    longest = max(1, int(program.network.hops.max(initial=0)))
+    longest = max(1, program.network.longest_route)
     changes = program.dies + tasks + 2 * writes + len(slots) + int(slots.sum())
     return transfers * (1 + longest) + changes + fetches

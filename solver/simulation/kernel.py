@@ -11,14 +11,16 @@ from solver.simulation import columns as c
 from solver.simulation import heap as heap_part
 from solver.simulation import links as links_part
 from solver.simulation import memory as memory_part
+from solver.simulation import variants as variants_part
 from solver.simulation.compiled import compiled, compiled_entry
 from solver.simulation.heap import copy_events, pop, push
 from solver.simulation.links import note, send, whole_ps
 from solver.simulation.memory import ask, close, first_fits, grant, queue, take
 from solver.simulation.program import Float64s, Int64s
+from solver.simulation.variants import measure, set_up
 
 
-@compiled_entry(c, heap_part, links_part, memory_part)
+@compiled_entry(c, heap_part, links_part, memory_part, variants_part)
 def simulate(
     tasks: Int64s,
     order: Int64s,
@@ -35,103 +37,112 @@ def simulate(
     settings: Int64s,
     serve_fraction: float,
     trace: Int64s,
+    variants: Int64s,
+    outcomes: Int64s,
 ) -> Int64s:
     """Run until no event is left. The tables then hold the outcome; the counters are returned.
 
     An event changes its task and die at once. What it asks of memories and links it puts on the agenda, which is worked
     through, in order, before the next event.
+
+    With ``variants`` each of them is run, one after the other, and measured in its row of ``outcomes``.
     """
     counters = np.zeros(c.COUNTERS, dtype=np.int64)
     most = settings[c.MOST_ITEMS]
     agenda = np.empty((most, c.AGENDA_COLUMNS), dtype=np.int64)
     heap = np.empty((4 * (most + len(dies)), c.HEAP_COLUMNS), dtype=np.int64)
-    for die in range(len(dies)):
-        note(trace, counters, c.MEMORY, 0, die, pools[die, c.USED], 0, 0, 0, 0)
-        _try(tasks, order, dies, heap, counters, die, 0)
-    while counters[c.EVENTS] > 0:
-        # An event brings at most one more for each die, item of its agenda, and queued write that it grants.
-        room = counters[c.EVENTS] + counters[c.QUEUED] + most + len(dies)
-        if room > len(heap):
-            larger = np.empty((2 * room, c.HEAP_COLUMNS), dtype=np.int64)
-            copy_events(heap, larger)
-            heap = larger
-        now, key, data = heap[0, c.TIME_PS], heap[0, c.KEY], heap[0, c.DATA]
-        pop(heap, counters)
-        kind, task = key >> c.KIND_SHIFT, (key >> c.TASK_SHIFT) & (c.MOST_TASKS - 1)
-        counters[c.ITEMS] = 0
-        started = False
-        if kind == c.TASK_END:
-            if dies[data, c.DUE_PS] > now:
-                # A stall has put the end off.
-                push(heap, counters, dies[data, c.DUE_PS], c.TASK_END, task, data)
-            else:
-                _end(tasks, order, groups, slots, writes, dies, pools, settings, heap, counters, agenda, task, now)
-        elif kind == c.TRANSFER_ARRIVAL:
-            if data < 0:
-                _receive(tasks, order, dies, heap, counters, -1 - data, now)
-            elif groups[tasks[task, c.GROUP], c.CLOSED] == 0:
-                # The spilled bytes are at their creditor: the source gives them up.
-                groups[tasks[task, c.GROUP], c.KEPT] -= writes[data, c.UNITS]
-                ask(agenda, counters, c.RELEASE, tasks[task, c.DIE], writes[data, c.UNITS], 0)
-        elif kind == c.SERVICE_STALL:
-            _stall(dies, counters, trace, slots[data, c.POOL], slots[data, c.SERVE_PS], now)
-        elif dies[data, c.BLOCKED_PS] > now:
-            dies[data, c.TRY_PS] = -1
-            _try(tasks, order, dies, heap, counters, data, now)
-        else:
-            dies[data, c.TRY_PS] = -1
-            started = _may_start(tasks, order, dies, pools, settings, counters, data, task)
-            if started:
-                _start(tasks, groups, slots, dies, pools, counters, agenda, trace, data, task, now)
-        fetched = now
-        for item in range(counters[c.ITEMS]):
-            what, which, units = agenda[item, c.WHAT], agenda[item, c.WHICH], agenda[item, c.AMOUNT]
-            if what == c.ACTIVATION:
-                path = tasks[task, c.SEND_PATH]
-                _, arrival = send(
-                    dies, paths, route, speeds, links, link_speeds, settings, counters, trace,
-                    what, path, task, units, now, now,
-                )  # fmt: skip
-                push(heap, counters, arrival, c.TRANSFER_ARRIVAL, task, -1 - which)
-            elif what == c.FETCH:
-                path, ready = slots[which, c.READ_PATH], max(now, slots[which, c.ARRIVED_PS])
-                start, arrival = send(
-                    dies, paths, route, speeds, links, link_speeds, settings, counters, trace,
-                    what, path, task, units, now, ready,
-                )  # fmt: skip
-                fetched = max(fetched, arrival)
-                if slots[which, c.POOL] < len(dies):
-                    serve = whole_ps(settings, serve_fraction * (units / settings[c.UNITS_PER_BYTE]) / speeds[path])
-                    if serve > 0:
-                        # One fetch of a slot is under way at a time: it keeps the length until the stall begins.
-                        slots[which, c.SERVE_PS] = serve
-                        push(heap, counters, start, c.SERVICE_STALL, task, which)
-            else:
-                pool = which
-                if what == c.WRITE:
-                    pool = slots[writes[which, c.SLOT], c.POOL]
-                    queue(slots, writes, pools, counters, pool, which)
+    for run in range(max(1, len(variants))):
+        if len(variants) > 0:
+            set_up(tasks, groups, slots, writes, dies, pools, links, counters, variants, run)
+        for die in range(len(dies)):
+            note(trace, counters, c.MEMORY, 0, die, pools[die, c.USED], 0, 0, 0, 0)
+            _try(tasks, order, dies, heap, counters, die, 0)
+        while counters[c.EVENTS] > 0:
+            # An event brings at most one more for each die, item of its agenda, and queued write that it grants.
+            room = counters[c.EVENTS] + counters[c.QUEUED] + most + len(dies)
+            if room > len(heap):
+                larger = np.empty((2 * room, c.HEAP_COLUMNS), dtype=np.int64)
+                copy_events(heap, larger)
+                heap = larger
+            now, key, data = heap[0, c.TIME_PS], heap[0, c.KEY], heap[0, c.DATA]
+            pop(heap, counters)
+            kind, task = key >> c.KIND_SHIFT, (key >> c.TASK_SHIFT) & (c.MOST_TASKS - 1)
+            counters[c.ITEMS] = 0
+            started = False
+            if kind == c.TASK_END:
+                if dies[data, c.DUE_PS] > now:
+                    # A stall has put the end off.
+                    push(heap, counters, dies[data, c.DUE_PS], c.TASK_END, task, data)
                 else:
-                    take(pools, counters, trace, pool, -units, -agenda[item, c.HOSTING], now)
-                while first_fits(writes, pools, pool):
-                    write = grant(slots, writes, pools, counters, trace, pool, now)
-                    slot, writer = writes[write, c.SLOT], writes[write, c.WRITER]
-                    path, size = slots[slot, c.WRITE_PATH], writes[write, c.UNITS]
+                    _end(tasks, order, groups, slots, writes, dies, pools, settings, heap, counters, agenda, task, now)
+            elif kind == c.TRANSFER_ARRIVAL:
+                if data < 0:
+                    _receive(tasks, order, dies, heap, counters, -1 - data, now)
+                elif groups[tasks[task, c.GROUP], c.CLOSED] == 0:
+                    # The spilled bytes are at their creditor: the source gives them up.
+                    groups[tasks[task, c.GROUP], c.KEPT] -= writes[data, c.UNITS]
+                    ask(agenda, counters, c.RELEASE, tasks[task, c.DIE], writes[data, c.UNITS], 0)
+            elif kind == c.SERVICE_STALL:
+                _stall(dies, counters, trace, slots[data, c.POOL], slots[data, c.SERVE_PS], now)
+            elif dies[data, c.BLOCKED_PS] > now:
+                dies[data, c.TRY_PS] = -1
+                _try(tasks, order, dies, heap, counters, data, now)
+            else:
+                dies[data, c.TRY_PS] = -1
+                started = _may_start(tasks, order, dies, pools, settings, counters, data, task)
+                if started:
+                    _start(tasks, groups, slots, dies, pools, counters, agenda, trace, data, task, now)
+            fetched = now
+            for item in range(counters[c.ITEMS]):
+                what, which, units = agenda[item, c.WHAT], agenda[item, c.WHICH], agenda[item, c.AMOUNT]
+                if what == c.ACTIVATION:
+                    path = tasks[task, c.SEND_PATH]
                     _, arrival = send(
                         dies, paths, route, speeds, links, link_speeds, settings, counters, trace,
-                        c.WRITE, path, writer, size, now, now,
+                        what, path, task, units, now, now,
                     )  # fmt: skip
-                    slots[slot, c.ARRIVED_PS] = max(slots[slot, c.ARRIVED_PS], arrival)
-                    push(heap, counters, arrival, c.TRANSFER_ARRIVAL, writer, write)
-                if what == c.RELEASE and pool < len(dies):
-                    _try(tasks, order, dies, heap, counters, pool, now)
-        if started:
-            compute = now if settings[c.OVERLAP] else fetched
-            tasks[task, c.COMPUTE_PS] = compute
-            dies[data, c.COMPUTED_PS] = compute + tasks[task, c.DURATION_PS]
-            dies[data, c.FETCHED_PS] = fetched
-            dies[data, c.DUE_PS] = max(dies[data, c.COMPUTED_PS], fetched)
-            push(heap, counters, dies[data, c.DUE_PS], c.TASK_END, task, data)
+                    push(heap, counters, arrival, c.TRANSFER_ARRIVAL, task, -1 - which)
+                elif what == c.FETCH:
+                    path, ready = slots[which, c.READ_PATH], max(now, slots[which, c.ARRIVED_PS])
+                    start, arrival = send(
+                        dies, paths, route, speeds, links, link_speeds, settings, counters, trace,
+                        what, path, task, units, now, ready,
+                    )  # fmt: skip
+                    fetched = max(fetched, arrival)
+                    if slots[which, c.POOL] < len(dies):
+                        serve = whole_ps(settings, serve_fraction * (units / settings[c.UNITS_PER_BYTE]) / speeds[path])
+                        if serve > 0:
+                            # One fetch of a slot is under way at a time: it keeps the length until the stall begins.
+                            slots[which, c.SERVE_PS] = serve
+                            push(heap, counters, start, c.SERVICE_STALL, task, which)
+                else:
+                    pool = which
+                    if what == c.WRITE:
+                        pool = slots[writes[which, c.SLOT], c.POOL]
+                        queue(slots, writes, pools, counters, pool, which)
+                    else:
+                        take(pools, counters, trace, pool, -units, -agenda[item, c.HOSTING], now)
+                    while first_fits(writes, pools, pool):
+                        write = grant(slots, writes, pools, counters, trace, pool, now)
+                        slot, writer = writes[write, c.SLOT], writes[write, c.WRITER]
+                        path, size = slots[slot, c.WRITE_PATH], writes[write, c.UNITS]
+                        _, arrival = send(
+                            dies, paths, route, speeds, links, link_speeds, settings, counters, trace,
+                            c.WRITE, path, writer, size, now, now,
+                        )  # fmt: skip
+                        slots[slot, c.ARRIVED_PS] = max(slots[slot, c.ARRIVED_PS], arrival)
+                        push(heap, counters, arrival, c.TRANSFER_ARRIVAL, writer, write)
+                    if what == c.RELEASE and pool < len(dies):
+                        _try(tasks, order, dies, heap, counters, pool, now)
+            if started:
+                compute = now if settings[c.OVERLAP] else fetched
+                tasks[task, c.COMPUTE_PS] = compute
+                dies[data, c.COMPUTED_PS] = compute + tasks[task, c.DURATION_PS]
+                dies[data, c.FETCHED_PS] = fetched
+                dies[data, c.DUE_PS] = max(dies[data, c.COMPUTED_PS], fetched)
+                push(heap, counters, dies[data, c.DUE_PS], c.TASK_END, task, data)
+        if len(variants) > 0:
+            measure(tasks, counters, outcomes, run)
     return counters
 
 

@@ -18,7 +18,8 @@ def send(
     """Reserve the links of a transfer (rule 9); return when it starts and when it arrives.
 
     Links are granted in the order of the calls. A host's path is one link without hops; ``one_send_per_die`` and
-    ``store_and_forward`` are about the mesh.
+    ``store_and_forward`` are about the links between dies. With a switch two links are one hop: stored in between, a
+    transfer takes its time on both, and the latency once.
     """
     size_bytes = units / settings[c.UNITS_PER_BYTE]
     first, stop, source = paths[path, c.FIRST_LINK], paths[path, c.STOP_LINK], paths[path, c.SOURCE]
@@ -36,7 +37,7 @@ def send(
                 start = begin
             free = begin + whole_ps(settings, size_bytes / link_speeds[link])
             _hold(links, counters, trace, link, units, begin, free)
-            arrival = free + settings[c.HOP_LATENCY_PS]
+            arrival = free + (settings[c.HOP_LATENCY_PS] if position - first < hops else 0)
     else:
         for position in range(first, stop):
             start = max(start, links[route[position], c.FREE_PS])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.mesh import Die, Link, Mesh, Routing
+from instances.mesh import SWITCH, Die, Link, Mesh, Routing
 
 PICOSECONDS_PER_S = 10**12
 PICOSECONDS_PER_NS = 1000
@@ -27,9 +27,11 @@ class Network:
     route_ptr, route_links
         Links from die a to die b in travel order: entries route_ptr[a * D + b] to route_ptr[a * D + b + 1].
     hops, bottleneck_bytes_per_s
-        Number of links and smallest bandwidth on the route (inf within a die). Shape [D, D].
+        Hops of the route, by way of a switch one, else its number of links; smallest bandwidth on it (inf within a
+        die). Shape [D, D].
     link_bytes_per_s, link_ends
-        Bandwidth of each link, and (row, column, row, column) of its ends; host ends are -1, -1. [L], [L, 4]
+        Bandwidth of each link, and (row, column, row, column) of its ends; host ends are -1, -1, a switch is -2, -2.
+        [L], [L, 4]
     host_bytes_per_s, host_write_link, host_read_link
         Bandwidth of the host link of each die, one each way (0 and -1 where there is no host). [D]
     hop_latency_ps
@@ -53,15 +55,21 @@ class Network:
     one_send_per_die: bool = False
     integer_ns: bool = False
 
+    @property
+    def longest_route(self) -> int:
+        """Most links that a route between two dies has."""
+        return int(np.diff(self.route_ptr).max(initial=0))
+
     def route(self, a: int, b: int) -> list[int]:
         """Indices of the links from die a to die b, in travel order."""
         pair = a * len(self.dies) + b
         return [int(link) for link in self.route_links[self.route_ptr[pair] : self.route_ptr[pair + 1]]]
 
     def link_name(self, link: int) -> str:
-        """Readable name of a link, e.g. ``(0,0)->(0,1)`` or ``(0,0)->host``."""
+        """Readable name of a link, e.g. ``(0,0)->(0,1)``, ``(0,0)->host`` or ``switch->(0,1)``."""
         ends = [int(end) for end in self.link_ends[link]]
-        source, target = ("host" if row == HOST else f"({row},{column})" for row, column in (ends[:2], ends[2:]))
+        names = {HOST: "host", SWITCH[0]: "switch"}
+        source, target = (names.get(row, f"({row},{column})") for row, column in (ends[:2], ends[2:]))
         return f"{source}->{target}"
 
 
@@ -113,12 +121,13 @@ def build_network(
     seam_bytes_per_s = link_bytes_per_s if wafer_link_bytes_per_s is None else wafer_link_bytes_per_s
     speeds = [seam_bytes_per_s if mesh.crosses_wafers(link) else link_bytes_per_s for link in index]
     ends = [(*a, *b) for a, b in index]
-    hops = np.diff(np.array(route_ptr, dtype=np.int64))
+    lengths = np.diff(np.array(route_ptr, dtype=np.int64))
+    hops = np.minimum(lengths, 1) if mesh.topology == "switch" else lengths
     # reduceat needs non-empty runs; a route within a die has none and no bottleneck.
     bottleneck = np.full(count * count, np.inf)
     if route_links:
-        starts = np.array(route_ptr[:-1])[hops > 0]
-        bottleneck[hops > 0] = np.minimum.reduceat(np.array(speeds)[route_links], starts)
+        starts = np.array(route_ptr[:-1])[lengths > 0]
+        bottleneck[lengths > 0] = np.minimum.reduceat(np.array(speeds)[route_links], starts)
     write_link, read_link = [-1] * count, [-1] * count
     if host_bytes_per_s is not None:
         for die, position in enumerate(dies):

@@ -46,10 +46,10 @@ class Program:
     write_ptr, write_slot, write_units
         Spill writes that the end of task t requests, in this order: entries write_ptr[t] to write_ptr[t + 1]. [E]
     group_slot_ptr, slot_die, slot_is_host, slot_stage
-        Slots of a group in creditor order, host last: die and stage of the creditor; a host slot names the group's own
-        die, and any stage. [S]
+        Slots of a group in creditor order, host last. A creditor is a memory: its die, and the first stage on that die;
+        a host slot names the group's own die, and any stage. [S]
     group_die, group_stage
-        Home of a group; the stage gives the order in which releases at several dies are handled. [G]
+        Home and stage of a group. Releases at several dies are handled in the order of their first stages. [G]
     capacity_units, static_units, host_capacity_units
         Memory of each die, what is taken for good, and host memory (0 where there is none). [D]
     stages
@@ -113,6 +113,12 @@ class Program:
         dies = np.zeros(self.stages, dtype=np.int32)
         dies[self.group_stage] = self.group_die
         return dies
+
+    def first_stage_of_die(self) -> Int32s:
+        """Number of the first stage on each die, shape [D]: the order among creditors and among releases."""
+        first = np.full(self.dies, self.stages, dtype=np.int32)
+        np.minimum.at(first, self.group_die, self.group_stage)
+        return first
 
     def bytes_of(self, units: int | np.int64) -> float:
         """Units as bytes."""

@@ -60,7 +60,7 @@ def check_program(program: Program) -> None:
 def too_large(program: Program) -> str | None:
     """What does not fit 62 bits, units or picoseconds; None if all is well. For a program that is sound otherwise."""
     network, writes = program.network, program.write_units.sum(dtype=np.float64)
-    hops = max(1, int(network.hops.max(initial=0)))
+    hops = max(1, network.longest_route)
     # Every write may come back once for each task of its group.
     fetches = writes * np.bincount(program.group).max()
     moved = program.send_units.sum(dtype=np.float64) + writes + fetches
@@ -156,6 +156,9 @@ def _structure(program: Program) -> Iterator[str]:
         yield "die_tasks does not name every task once"
     if (program.die[program.die_tasks] != runs_at).any():
         yield "die_tasks and die disagree"
+    in_turn = program.die_tasks[np.argsort(program.group[program.die_tasks], kind="stable")]
+    if ((np.diff(program.group[in_turn]) == 0) & (np.diff(in_turn) <= 0)).any():
+        yield "die_tasks runs the chunks of a stage and wave out of order"
     successors = program.successor[program.successor >= 0]
     if (np.bincount(successors, minlength=program.tasks) != program.inputs).any():
         yield "inputs is not the number of tasks whose successor a task is"
@@ -173,12 +176,14 @@ def _spill(program: Program) -> Iterator[str]:
     host, home = program.slot_is_host, program.group_die[group]
     if (host & (program.slot_die != home)).any():
         yield "slot_die of a host is not the group's own die"
+    if (~host & (program.slot_stage != program.first_stage_of_die()[program.slot_die])).any():
+        yield "slot_stage of a creditor is not the first stage of its die"
     if (~host & (program.slot_die == home)).any():
         yield "a creditor is on the group's own die"
     place = np.where(host, program.stages, program.slot_stage)
     same_group = group[1:] == group[:-1]
     if (same_group & (np.diff(place) <= 0)).any():
-        yield "slots of a group are not in order of slot_stage (the creditor's), host last"
+        yield "slots of a group are not in order of slot_stage (the first of the creditor's die), host last"
     if (host & (program.network.host_write_link[program.slot_die] < 0)).any():
         yield "a slot is at a host, but its die has no host link"
     writer = np.repeat(np.arange(program.tasks), np.diff(program.write_ptr))

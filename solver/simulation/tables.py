@@ -87,7 +87,8 @@ def _tasks(program: Program) -> Int64s:
 def _groups(program: Program) -> Int64s:
     groups = np.zeros((len(program.group_die), c.GROUP_COLUMNS), dtype=np.int64)
     groups[:, c.HOME] = program.group_die
-    groups[:, c.HOME_STAGE] = program.group_stage
+    if len(program.slot_die):
+        groups[:, c.HOME_STAGE] = program.first_stage_of_die()[program.group_die]
     groups[:, c.FIRST_SLOT] = program.group_slot_ptr[:-1]
     groups[:, c.STOP_SLOT] = program.group_slot_ptr[1:]
     return groups

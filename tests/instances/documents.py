@@ -111,6 +111,7 @@ _EVERYTHING: dict[str, Any] = {
         "rows": 2,
         "columns": 2,
         "wafers": [1, 2],
+        "topology": "mesh",
         "link_bytes_per_s": "100 GB/s",
         "wafer_link_bytes_per_s": "50 GB/s",
         "hop_latency_s": "50 ns",

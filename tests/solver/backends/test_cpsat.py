@@ -127,6 +127,27 @@ def test_enforced_rows_that_overflow_presolve_are_refused() -> None:
         solve_cpsat(model, LIMITS)
 
 
+def test_wide_rows_without_enforcement_are_solved() -> None:
+    # 2^30 (x + 3y) <= 5 * 2^30: of x + y at most 3 + 0 or 2 + 1 fit; both sum to 3.
+    model = cp_model.CpModel()
+    x, y = (model.new_int_var(0, 3, name) for name in "xy")
+    model.add(2**30 * x + 3 * 2**30 * y <= 5 * 2**30)
+    model.maximize(x + y)
+    assert solve_cpsat(model, LIMITS).value == 3.0
+
+
+def test_enforced_rows_are_solved() -> None:
+    # z asks for x >= 7 and pays 5; without it x = 0: 7 - 5 = 2 against 0.
+    model = cp_model.CpModel()
+    x = model.new_int_var(0, 9, "x")
+    z = model.new_bool_var("z")
+    model.add(x >= 7).only_enforce_if(z)
+    model.minimize(x - 5 * z)
+    assert solve_cpsat(model, LIMITS).value == 0.0
+    model.minimize(x - 9 * z)
+    assert solve_cpsat(model, LIMITS).value == -2.0
+
+
 @pytest.mark.parametrize(
     ("value", "bound", "expected"),
     [

@@ -1,0 +1,1 @@
+"""Chakra execution traces (mlcommons/chakra), with which ASTRA-sim can run a plan."""

@@ -1,0 +1,61 @@
+"""``waferplan methods`` and ``waferplan models``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from instances.catalogue import load_model, model_names
+from instances.parameters import summary
+from solver.methods import METHODS
+from tests.solver.cli.running import waferplan
+from tests.solver.cli.test_new import CONFIG
+
+
+def test_methods_with_their_knobs() -> None:
+    rows = waferplan("methods", "--json").json
+    assert [row["method"] for row in rows] == list(METHODS)
+    for row in rows:
+        knobs = METHODS[row["method"]].knobs
+        assert {knob["name"]: knob["default"] for knob in row["knobs"]} == {
+            name: knob.default for name, knob in knobs.items()
+        }
+    people = waferplan("methods").out
+    for name, method in METHODS.items():
+        assert name in people
+        for knob, meaning in method.knobs.items():
+            assert f"{knob}={meaning.default}" in people
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_tables_fit(columns: int) -> None:
+    for command in ("methods", "models"):
+        out = waferplan(command, columns=columns).out
+        assert "\x1b" not in out
+        assert max(map(len, out.splitlines())) <= columns
+
+
+def test_models_of_the_catalogue() -> None:
+    rows = waferplan("models", "--json").json
+    assert rows == [summary(load_model(name)) for name in model_names()]
+    people = waferplan("models").out.splitlines()
+    # One line a model under the heading, never wrapped.
+    assert [line.split()[0] for line in people[2:]] == list(model_names())
+
+
+def test_one_model() -> None:
+    assert waferplan("models", "--show", "gpt-oss-120b", "--json").json == summary(load_model("gpt-oss-120b"))
+    out = waferplan("models", "--show", "gpt-oss-120b").out
+    # 2 * 8 heads * 64 * 2 bytes in each of its 18 full layers (specification, section 2).
+    assert "36864 B" in out
+    assert "18 sliding-moe" in out
+
+
+def test_a_config_file(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG), encoding="utf-8")
+    facts = waferplan("models", "--show", path, "--json").json
+    # 6 layers with 2 * 2 heads * 16 * 2 bytes a token.
+    assert (facts["layers"], facts["kv_bytes_per_token"]) == ({"full-dense": 6}, 768)

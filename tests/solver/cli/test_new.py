@@ -1,0 +1,106 @@
+"""``waferplan new``: instances that load again and read well."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from instances.instance import Instance
+from tests.solver.cli.running import waferplan
+
+CONFIG = {
+    "model_type": "llama",
+    "torch_dtype": "bfloat16",
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 6,
+    "intermediate_size": 128,
+    "vocab_size": 1000,
+}
+
+
+def test_the_written_file_loads_again(tmp_path: Path) -> None:
+    target = tmp_path / "i.json"
+    outcome = waferplan("new", "--model", "llama3-70b", "--mesh", "4x4", "--tokens", "128k", "--out", target)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    instance = Instance.load(target)
+    assert (instance.name, instance.workload.tokens, instance.workload.requests) == ("llama3-70b-4x4-128k", 131072, 16)
+    assert (instance.pipeline.stages, instance.hardware.die.peak_flops) == (16, 4.5e15)
+    data = json.loads(target.read_text(encoding="utf-8"))
+    assert data["model"] == {"name": "llama3-70b"}
+    assert data["hardware"]["die"]["hbm_bytes"] == "180 GB"
+    assert data["hardware"]["link_bytes_per_s"] == "5 TB/s"
+    assert data["hardware"]["hop_latency_s"] == "50 ns"
+
+
+def test_every_option_is_in_the_file(tmp_path: Path) -> None:
+    target = tmp_path / "i.json"
+    options = (
+        "--model llama3-8b --mesh 2x4 --wafers 1x2 --tokens 64k --requests 3 --stages 4 --hardware mocap-4x4-host "
+        "--batch 2 --max-chunks 16 --quantum 2k --weight-bytes 1 --kv-bytes 1 --activation-bytes 2.5 --layers 5,9,9,9 "
+        "--objective makespan --name mine"
+    )
+    assert waferplan("new", *options.split(), "--out", target).code == 0
+    instance = Instance.load(target)
+    hardware, pipeline, model = instance.hardware, instance.pipeline, instance.model
+    assert (hardware.rows, hardware.columns, hardware.wafers) == (2, 4, (1, 2))
+    assert hardware.host is not None
+    assert (instance.workload.tokens, instance.workload.requests) == (65536, 3)
+    assert (pipeline.stages, pipeline.max_batch, pipeline.max_chunks, pipeline.chunk_quantum) == (4, 2, 16, 2048)
+    assert pipeline.layers == (5, 9, 9, 9)
+    assert (model.weight_bytes, model.kv_bytes, model.activation_bytes) == (1, 1, 2.5)
+    assert (instance.objective, instance.name) == ("makespan", "mine")
+
+
+def test_stages_are_all_dies_but_at_most_the_layers() -> None:
+    # llama3-8b has 32 layers; 6x6 dies are 36.
+    written = waferplan("new", "--model", "llama3-8b", "--mesh", "6x6", "--tokens", "8k").json
+    assert written["pipeline"]["stages"] == 32
+
+
+def test_standard_output_without_a_file() -> None:
+    outcome = waferplan("new", "--model", "llama3-8b", "--mesh", "2x2", "--tokens", "8192")
+    assert outcome.code == 0
+    assert Instance.read(outcome.json).workload.tokens == 8192
+
+
+def test_a_config_keeps_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models" / "tiny").mkdir(parents=True)
+    (tmp_path / "models" / "tiny" / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    (tmp_path / "instances").mkdir()
+    monkeypatch.chdir(tmp_path)
+    arguments = ("--model", "models/tiny/config.json", "--mesh", "2x2", "--tokens", "8k")
+    assert waferplan("new", *arguments, "--out", "instances/i.json").code == 0
+    data = json.loads((tmp_path / "instances" / "i.json").read_text(encoding="utf-8"))
+    assert data["model"] == {"huggingface": "../models/tiny/config.json"}
+    monkeypatch.chdir("/")
+    instance = Instance.load(tmp_path / "instances" / "i.json")
+    assert (instance.model.layer_count, instance.pipeline.stages) == (6, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        ("--mesh 4", ("--mesh", "'4'", "4x4")),
+        ("--mesh 0x4", ("--mesh", "'0x4'", "at least 1")),
+        ("--mesh 9999x9999", ("--mesh", "9999", "at most")),
+        ("--tokens 1.5", ("--tokens", "'1.5'", "whole number")),
+        ("--tokens 10GB", ("--tokens", "'10GB'", "128k")),
+        ("--stages 17", ("--stages", "17", "at most 16")),
+        ("--layers 3,4", ("--layers", "[3, 4]", "16 stages")),
+        ("--layers even", ("--layers", "'even'", "balanced")),
+        ("--objective speed", ("--objective", "'speed'", "mean_latency")),
+        ("--hardware dojo", ("--hardware", "'dojo'", "mocap-4x4")),
+        ("--model gpt", ("--model", "'gpt'", "gpt-oss-120b")),
+        ("--weight-bytes nan", ("--weight-bytes", "'nan'", "at most 16")),
+        ("--requests -1", ("--requests", "-1", "at least 1")),
+    ],
+)
+def test_bad_options(options: str, parts: tuple[str, ...]) -> None:
+    outcome = waferplan("new", "--model", "llama3-8b", "--mesh", "4x4", "--tokens", "8k", *options.split())
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+    for part in parts:
+        assert part in outcome.err
