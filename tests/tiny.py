@@ -109,8 +109,8 @@ class Recipe:
         if self.chance(40):
             hardware["wafer_link_bytes_per_s"] = self.choice((500, 100_000))
         if self.chance(30):
-            change = self.choice(({"peak_flops": 2500}, {"hbm_bytes_per_s": 10**7}, {"chunk_overhead_s": 0.1}))
-            hardware["dies"] = [{"at": list(self.choice(cells)), **change}]
+            key, value = self.choice((("peak_flops", 2500), ("hbm_bytes_per_s", 10**7), ("chunk_overhead_s", 0.1)))
+            hardware["dies"] = [{"at": list(self.choice(cells)), key: value}]
         if self.chance(25):
             hardware["host"] = {"host_bytes": self.choice((64, 10**6)), "host_bytes_per_s": self.choice((2000, 10**5))}
         return hardware
@@ -303,10 +303,13 @@ def line(layers: Sequence[int], *, fitted: Data | None = None, **parts: Data | s
     if fitted is not None:
         data["costs"] = {"kind": "fitted", "chunk_s": 0, "prefix_s": 0, "token_s": 0, "pair_s": 0, **fitted}
     for name, part in parts.items():
-        alone = isinstance(part, str) or name == "workload"
+        alone = isinstance(part, str) or name in ("workload", "costs")
         data[name] = part if alone else _merged(data[name], part)
     return Instance.read(data)
 
 
 def _merged(old: Data, new: Any) -> Data:
-    return {key: _merged(old[key], new[key]) if key == "die" and key in new else new.get(key, old.get(key)) for key in {**old, **new}}
+    return {
+        key: _merged(old[key], new[key]) if key == "die" and key in new else new.get(key, old.get(key))
+        for key in {**old, **new}
+    }

@@ -2,8 +2,9 @@
 
 Variables: ``moved[s,k,j]``, bytes of chunks 0..j of one wave of stage s that creditor k keeps (cumulative, which keeps
 the rows short). Constraints, one function a family: ``spill_monotone`` (what was sent stays until the release),
-``spill_within_chunk`` (a chunk sends at most its spillable KV), ``memory_admission`` (each die at each start).
-Objective: the time that links, or the host link, spend on writes and on every later fetch.
+``spill_within_chunk`` (a chunk sends at most its spillable KV), ``memory_admission`` (each die at each start),
+``serve_stall`` (no die serves more than the busiest). Objective: the time that links, or the host link, spend on writes
+and on every later fetch, and the service time of the busiest die, which slows the whole pipeline.
 
 The timeline is that of a run without memory limits, so the program is neither a relaxation nor a restriction of the
 replay: its plan is replayed, and repaired where the replay waits.
@@ -56,10 +57,11 @@ class SpillProblem:
 
 @dataclass(frozen=True)
 class SpillModel:
-    """The built program and its variables, ``moved[s][k][j]`` in gigabytes."""
+    """The built program and its variables, in gigabytes: ``moved[s][k][j]`` and what the ``busiest`` die serves a wave."""
 
     problem: pulp.LpProblem
     moved: list[dict[int, list[pulp.LpVariable]]]
+    busiest: pulp.LpVariable
     data: SpillProblem
 
 
@@ -77,11 +79,15 @@ def build(data: SpillProblem) -> SpillModel:
                 if np.isfinite(data.cost_s_per_byte[s, k])
             }
         )
-    model = SpillModel(problem, moved, data)
-    problem.setObjective(_traffic(model))
+    # Moving all chunks to one creditor, each once and then at every later chunk, bounds what a die can serve.
+    most_served = float(np.cumsum(data.spillable_bytes[:, :-1], axis=1).sum()) / UNIT_BYTES
+    busiest = problem.add_variable("busiest", 0.0, most_served)
+    model = SpillModel(problem, moved, busiest, data)
+    problem.setObjective(_traffic(model) + stages * busiest)
     _spill_monotone(model)
     _spill_within_chunk(model)
     _memory_admission(model)
+    _serve_stall(model)
     return model
 
 
@@ -135,6 +141,15 @@ def _memory_admission(model: SpillModel) -> None:
         if stages in creditors:
             limit = data.host_bytes / UNIT_BYTES
             model.problem.addConstraint(pulp.LpAffineExpression([(creditors[stages][-1], 1.0)]) <= limit, f"host_s{s}")
+
+
+def _serve_stall(model: SpillModel) -> None:
+    """No die serves more in a wave than the busiest one: chunks 0..j are fetched by each start of a chunk j+1."""
+    for k in range(model.data.held_bytes.shape[0]):
+        terms = [(variable, 1.0) for creditors in model.moved if k in creditors for variable in creditors[k]]
+        if terms:
+            row = pulp.LpAffineExpression([*terms, (model.busiest, -1.0)])
+            model.problem.addConstraint(row <= 0, f"serve_stall_k{k}")
 
 
 def always_too_full(data: SpillProblem) -> bool:

@@ -35,7 +35,8 @@ def methods_command(
     rows = []
     for method in METHODS.values():
         rows.append((method.name, "", method.says))
-        rows += [("", f"{name}={knob.default}", f"{knob.says} ({allowed(knob)})") for name, knob in method.knobs.items()]
+        for name, knob in method.knobs.items():
+            rows.append(("", f"{name}={knob.default}", f"{knob.says} ({allowed(knob)})"))
     show(table(("method", "knob", "meaning"), rows))
     return DONE
 
@@ -45,8 +46,9 @@ def allowed(knob: Knob) -> str:
     if knob.choices:
         return ", ".join(knob.choices)
     kind = "whole number" if isinstance(knob.default, int) else "number"
-    limits = [f"{word} {limit:g}" for word, limit in (("at least", knob.least), ("at most", knob.most)) if limit is not None]
-    return " ".join((kind, " and ".join(limits))).strip()
+    given = (("at least", knob.least), ("at most", knob.most))
+    limits = " and ".join(f"{word} {limit:g}" for word, limit in given if limit is not None)
+    return f"{kind} {limits}".strip()
 
 
 def _knob(name: str, knob: Knob) -> dict[str, Any]:

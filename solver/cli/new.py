@@ -58,30 +58,32 @@ _UNITS = {
 def new_command(
     model: Annotated[
         str,
-        typer.Option(metavar="NAME|config.json", help="Of the catalogue (`waferplan models`), or a Hugging Face config."),
+        typer.Option(metavar="NAME|config.json", help="Of the catalogue, or a Hugging Face config."),
     ],
     mesh: Annotated[str, typer.Option(metavar="RxC", help="Rows and columns of dies of a wafer.")],
     tokens: Annotated[str, typer.Option(metavar="T", help="Tokens of a request; 128k = 131072.")],
     requests: Annotated[str, typer.Option(metavar="R", help="Equal requests at time 0.")] = "16",
     stages: Annotated[
-        str | None, typer.Option(metavar="N", help="Pipeline stages. [default: all dies, at most the layers]")
+        str | None, typer.Option(metavar="N", help="Pipeline stages. (default: all dies, at most the layers)")
     ] = None,
     hardware: Annotated[str, typer.Option(metavar="NAME", help="Hardware whose die and links to take.")] = "mocap-4x4",
-    wafers: Annotated[str | None, typer.Option(metavar="RxC", help="Wafers side by side. [default: as the hardware]")] = None,
+    wafers: Annotated[str | None, typer.Option(metavar="RxC", help="Wafers. (default: as the hardware)")] = None,
     batch: Annotated[str, typer.Option(metavar="B", help="Largest batch.")] = "8",
     max_chunks: Annotated[str, typer.Option(metavar="M", help="Most chunks of a request.")] = "64",
     quantum: Annotated[str, typer.Option(metavar="Q", help="Chunks are multiples of so many tokens.")] = "1024",
-    weight_bytes: Annotated[str | None, typer.Option(metavar="W", help="Bytes a weight. [default: the model's]")] = None,
-    kv_bytes: Annotated[str | None, typer.Option(metavar="W", help="Bytes a KV element.")] = None,
-    activation_bytes: Annotated[str | None, typer.Option(metavar="W", help="Bytes an activation.")] = None,
+    weight_bytes: Annotated[
+        str | None, typer.Option(metavar="W", help="Bytes a weight. (default: as the model)")
+    ] = None,
+    kv_bytes: Annotated[str | None, typer.Option(metavar="W", help="Bytes a KV element, likewise.")] = None,
+    activation_bytes: Annotated[str | None, typer.Option(metavar="W", help="Bytes an activation, likewise.")] = None,
     layers: Annotated[
         str, typer.Option(metavar="SPLIT", help="balanced, free, or layers per stage as 20,20,40.")
     ] = "balanced",
     objective: Annotated[
         str, typer.Option(metavar="O", help="mean_latency, makespan, p95_latency or max_tokens.")
     ] = "mean_latency",
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="[default: from model, mesh and tokens]")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="I.json", help="Write here. [default: standard output]")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="(default: from model, mesh and tokens)")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="I.json", help="Write here. (default: standard output)")] = None,
 ) -> int:
     """Write an instance, checked as a whole."""
     target = None if out is None else output_file("--out", out)

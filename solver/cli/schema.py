@@ -12,6 +12,7 @@ from pydantic_core import core_schema
 from instances import units
 from instances.errors import InputError
 from instances.instance import Instance
+from instances.model import WidthChanges
 from instances.plan import Plan
 from solver.cli.errors import DONE
 from solver.cli.terminal import show_json
@@ -48,6 +49,12 @@ def instance_schema() -> dict[str, Any]:
     schema = _schema_of(Instance)
     definitions = schema["$defs"]
     widths = {name: definitions["Model"]["properties"][name] for name in _WIDTHS}
+    definitions["WidthChanges"] = _standard(WidthChanges.model_json_schema(schema_generator=_Published))
+    # Beside a reference a map changes the groups that it names; a description gives all of them.
+    widths["weight_bytes"] = {
+        "anyOf": [form for form in widths["weight_bytes"]["anyOf"] if "$ref" not in form]
+        + [{"$ref": "#/$defs/WidthChanges"}]
+    }
     for title, key, says in (
         ("CatalogueModel", "name", "A model of the catalogue: `waferplan models` lists the names."),
         ("HuggingFaceModel", "huggingface", "A config.json; the path is relative to the instance file."),

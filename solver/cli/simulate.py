@@ -17,7 +17,7 @@ from instances.rules import Finding
 from solver.cli.check import findings_table
 from solver.cli.errors import DONE, INFEASIBLE, one_line
 from solver.cli.files import in_file, output_file, read_instance, read_plan, write_file
-from solver.cli.tables import UNKNOWN, amount, pairs, percent, seconds, table
+from solver.cli.tables import amount, pairs, percent, seconds, table
 from solver.cli.terminal import show, show_json
 from solver.evaluate import Evaluator
 from solver.metrics import metrics_of
@@ -142,14 +142,18 @@ def _program_times(answer: dict[str, Any]) -> list[Any]:
 
 
 def _metrics(metrics: Metrics, plan: Plan) -> list[Any]:
-    steady = UNKNOWN if metrics.bubble.steady is None else percent(metrics.bubble.steady)
+    bubble = metrics.bubble
+    ranks = (metrics.p50_latency_s, metrics.p95_latency_s, metrics.p99_latency_s)
     facts = [
         ("mean latency", seconds(metrics.mean_latency_s)),
-        ("p50, p95, p99", ", ".join(map(seconds, (metrics.p50_latency_s, metrics.p95_latency_s, metrics.p99_latency_s)))),
+        ("p50, p95, p99", ", ".join(map(seconds, ranks))),
         ("makespan", seconds(metrics.makespan_s)),
         ("throughput", f"{metrics.throughput_rps:.4g} requests/s, {metrics.tokens_per_s:.5g} tokens/s"),
         ("computed", f"{metrics.computed_tokens_per_s:.5g} tokens/s"),
-        ("bubble", f"makespan {percent(metrics.bubble.makespan)}, span {percent(metrics.bubble.span)}, steady {steady}"),
+        (
+            "bubble",
+            f"of makespan {percent(bubble.makespan)}, span {percent(bubble.span)}, steady {percent(bubble.steady)}",
+        ),
         ("traffic", f"{amount(metrics.link_bytes)} over links, {amount(metrics.byte_hops)} times hops"),
     ]
     rows = [

@@ -21,7 +21,7 @@ from solver.result import Result
 
 app = typer.Typer(add_completion=False)
 
-EXAMPLE = "Example: waferplan solve instances/data/suites/mocap-latency/llama3-70b-128k.json --time-limit 20 --out r.json"
+EXAMPLE = "Example: waferplan solve instances/data/suites/mocap-latency/llama3-70b-128k.json --out r.json"
 
 
 @app.command("solve", epilog=EXAMPLE)

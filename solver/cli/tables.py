@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from rich import box
 from rich.table import Table
@@ -62,8 +63,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Seq
     """A table whose columns of ``numbers`` are set right and never broken; only the last column wraps."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for place, name in enumerate(columns):
-        last = place == len(columns) - 1
-        made.add_column(name, justify="right" if name in numbers else "left", no_wrap=not last or name in numbers, overflow="fold")
+        is_number, is_last = name in numbers, place == len(columns) - 1
+        side: Literal["left", "right"] = "right" if is_number else "left"
+        made.add_column(name, justify=side, no_wrap=is_number or not is_last, overflow="fold")
     for row in rows:
         made.add_row(*(Text(cell) for cell in row))
     return made

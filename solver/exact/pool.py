@@ -26,6 +26,9 @@ MARGINS = (0.002, 0.01, 0.03, 0.06)
 """Shares of the free memory kept back for drift between the timeline and the replay, tried in turn."""
 MOST_ENGINE_S = 8.0
 """Seconds for one linear program: those that have a solution are quick, proving that one has none is not."""
+HOP_WEIGHT = 0.03
+"""Extra cost of a further hop: a creditor stands still for the bytes it serves however far they go, but a long route
+holds links that others want."""
 SLACK_SHARE = 0.05
 """Share of a mean chunk that a die may wait for a write of its own to leave."""
 
@@ -57,32 +60,44 @@ def unlimited_run(search: Search, plan: Plan) -> Unlimited | None:
     return Unlimited(value, in_order(outcome.start_ps), in_order(outcome.end_ps), program)
 
 
-def pooled_plan(search: Search, plan: Plan, unlimited: Unlimited) -> Plan | None:
-    """Offer plans like ``plan`` with pooled spill; the first that runs, or None.
+def pooled_plan(search: Search, plan: Plan, unlimited: Unlimited) -> float | None:
+    """Offer plans like ``plan`` with pooled spill; the best value, or None if none runs.
 
-    Larger margins are tried while the replay does not run: the program is built on ideal times, the replay drifts.
+    The program is built on ideal times and the replay drifts from them, so a share of the memory is kept back. Larger
+    shares are tried while the replay does not run, and then as long as they make it faster: they cost traffic, but save
+    waits for memory.
     """
+    best: float | None = None
     for margin in MARGINS:
         if search.deadline.over:
-            return None
-        problem = spill_problem(search.instance, search.evaluator.lowering, plan, unlimited, margin)
-        if always_too_full(problem) or pooled_excess_bytes(problem, unlimited.start_s, unlimited.end_s) > 0:
-            return None
-        model = build(problem)
-        limits = EngineLimits(
-            time_s=search.deadline.share(0.25, MOST_ENGINE_S),
-            workers=search.limits.workers,
-            deterministic=search.limits.deterministic,
-        )
-        outcome = solve_highs(model.problem, limits)
-        if outcome.stop_reason == "interrupted":
-            raise KeyboardInterrupt
-        if not outcome.has_values:
-            return None
-        spilled = plan.model_copy(update={"spill": spill_rows(search.instance, plan, amounts(model, outcome))})
-        if search.offer(spilled) is not None:
-            return spilled
-    return None
+            break
+        spilled = _spilled(search, plan, unlimited, margin)
+        if spilled is None:
+            break
+        value = search.offer(spilled)
+        if best is not None and (value is None or value >= best):
+            break
+        best = value
+    return best
+
+
+def _spilled(search: Search, plan: Plan, unlimited: Unlimited, margin: float) -> Plan | None:
+    """The plan with the spill of the linear program; None if it has no solution in time."""
+    problem = spill_problem(search.instance, search.evaluator.lowering, plan, unlimited, margin)
+    if always_too_full(problem) or pooled_excess_bytes(problem, unlimited.start_s, unlimited.end_s) > 0:
+        return None
+    model = build(problem)
+    limits = EngineLimits(
+        time_s=search.deadline.share(0.25, MOST_ENGINE_S),
+        workers=search.limits.workers,
+        deterministic=search.limits.deterministic,
+    )
+    outcome = solve_highs(model.problem, limits)
+    if outcome.stop_reason == "interrupted":
+        raise KeyboardInterrupt
+    if not outcome.has_values:
+        return None
+    return plan.model_copy(update={"spill": spill_rows(search.instance, plan, amounts(model, outcome))})
 
 
 def pooled_excess_bytes(problem: SpillProblem, start_s: Amounts, end_s: Amounts) -> float:
@@ -115,7 +130,9 @@ def spill_problem(
         spillable[s] = sizes * size * cost.spillable_bytes_per_token(stop - layers, stop)
     per_byte = 1.0 / program.network.bottleneck_bytes_per_s
     distance = np.full((stages, stages + 1), np.inf)
-    distance[:, :stages] = np.where(np.eye(stages, dtype=bool), np.inf, program.network.hops * per_byte)
+    distance[:, :stages] = np.where(
+        np.eye(stages, dtype=bool), np.inf, (1.0 + HOP_WEIGHT * (program.network.hops - 1)) * per_byte
+    )
     host = instance.hardware.host
     if host is not None:
         distance[:, stages] = 1.0 / host.host_bytes_per_s

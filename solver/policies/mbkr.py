@@ -22,7 +22,7 @@ Sizes = Mapping[int, tuple[int, ...]]
 
 MORE_WINDOWS = 2
 """Wider windows tried after the first that runs: more spill can mean fewer waits."""
-MOST_REPLAYS = 80
+MOST_REPLAYS = 40
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,11 @@ def spilled_plan(search: Search, batch: int, sizes: Sizes, layout: Layout, windo
         for stage in range(search.stages):
             creditor = partner(stage, search.stages)
             if creditor is not None:
+                # Built without validation, which would take longer than the replay; the answer is checked in the end.
                 rows += [
-                    SpillRow(stage=stage, chunk=i, creditor=creditor, tokens=chunks[i], shape=shape if many else None)
+                    SpillRow.model_construct(
+                        stage=stage, chunk=i, creditor=creditor, tokens=chunks[i], shape=shape if many else None
+                    )
                     for i in range(window.p2, window.p2 + window.n)
                 ]
     return search.plan(batch, sizes, layout.layers, layout.placement, rows)
@@ -105,7 +108,7 @@ def _windows(search: Search, batch: int, sizes: Sizes, layout: Layout) -> Iterat
         yield {shape: Thresholds(len(sizes[shape[0] - shape[1]]) - 1, 0) for shape in shapes}
     longest = max(len(sizes[shape[0] - shape[1]]) for shape in shapes) - 1
     for extra in range(longest):
-        for earlier in (0, 1, 2, 4, 8):
+        for earlier in (0, 1, 2, 4):
             windows = {}
             for shape in shapes:
                 last = len(sizes[shape[0] - shape[1]]) - 1

@@ -13,9 +13,7 @@ from solver.simulation.program import Int32s, Int64s
 Ints = npt.NDArray[np.int64]
 
 
-def die_orders(
-    schedule: Schedule, die_of_stage: Sequence[int], chunks_of_wave: Sequence[int]
-) -> tuple[Int64s, Int32s]:
+def die_orders(schedule: Schedule, die_of_stage: Sequence[int], chunks_of_wave: Sequence[int]) -> tuple[Int64s, Int32s]:
     """``die_ptr`` and ``die_tasks`` of a program whose tasks are numbered by (wave, chunk, stage).
 
     Parameters

@@ -176,14 +176,14 @@ def _spill(program: Program) -> Iterator[str]:
     host, home = program.slot_is_host, program.group_die[group]
     if (host & (program.slot_die != home)).any():
         yield "slot_die of a host is not the group's own die"
-    if (~host & (program.slot_stage != program.first_stage_of_die()[program.slot_die])).any():
-        yield "slot_stage of a creditor is not the first stage of its die"
     if (~host & (program.slot_die == home)).any():
         yield "a creditor is on the group's own die"
     place = np.where(host, program.stages, program.slot_stage)
     same_group = group[1:] == group[:-1]
     if (same_group & (np.diff(place) <= 0)).any():
         yield "slots of a group are not in order of slot_stage (the first of the creditor's die), host last"
+    if (~host & (program.slot_stage != program.first_stage_of_die()[program.slot_die])).any():
+        yield "slot_stage of a creditor is not the first stage of its die"
     if (host & (program.network.host_write_link[program.slot_die] < 0)).any():
         yield "a slot is at a host, but its die has no host link"
     writer = np.repeat(np.arange(program.tasks), np.diff(program.write_ptr))

@@ -2,21 +2,27 @@
 
 Besides the keys of the examples a document may have the options of rule 9 (``store_and_forward``,
 ``one_send_per_die``, ``routing``, ``integer_ns``), ``disabled_dies``, ``disabled_links``, ``rows`` and ``columns`` of
-the mesh (else the bounding box of the dies), ``host`` with ``host_bytes`` and ``host_bytes_per_s``, and, where waves
-differ, ``compute_s`` and ``kv_bytes`` by wave, stage, chunk, ``activation_bytes`` by wave, chunk, and spill rows with a
-``wave``.
+the mesh (else the bounding box of the dies), ``topology`` (mesh, torus or switch), ``host`` with ``host_bytes`` and
+``host_bytes_per_s``, and, where waves differ, ``compute_s`` and ``kv_bytes`` by wave, stage, chunk,
+``activation_bytes`` by wave, chunk, and spill rows with a ``wave``.
+
+Stages may share a die, with ``schedule`` (vpp, vpp-async or vpp-packed over 2N stages) or with ``order``: for each die,
+in the order in which ``die_of`` first names them, the tasks [wave, stage, chunk] that it runs one after the other. Then
+``capacity_bytes`` and ``static_bytes``, which have one entry a stage, repeat those of the die.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
 from instances.errors import InputError
-from instances.mesh import Die, Link, Mesh, Routing
+from instances.mesh import Die, Mesh, Routing
+from instances.plan import Schedule
+from solver.simulation.document_dies import Label, read_dies, read_mesh, read_order, read_schedule
+from solver.simulation.document_fields import as_count, as_list, as_number
 
 HOST = "host"
 _REQUIRED = ("die_of", "compute_s", "activation_bytes", "kv_bytes", "arrivals_s", "link_bytes_per_s", "hop_latency_s")
@@ -31,6 +37,9 @@ _OPTIONAL = (
     "one_send_per_die",
     "routing",
     "integer_ns",
+    "topology",
+    "schedule",
+    "order",
     "disabled_dies",
     "disabled_links",
     "rows",
@@ -54,12 +63,15 @@ class Spill:
 class Document:
     """A program document with every default filled in; N stages, W waves, lists by wave first.
 
+    ``dies`` has one entry a stage, ``order`` one list for each different die, or the schedule decides.
     ``compute_s[w][s][i]``, ``kv_bytes[w][s][i]`` (negative: a release) and ``activation_bytes[w][i]``; capacities are
     None where there is no limit.
     """
 
     dies: list[Die]
     mesh: Mesh
+    schedule: Schedule
+    order: list[list[Label]] | None
     compute_s: list[list[list[Fraction]]]
     activation_bytes: list[list[Fraction]]
     kv_bytes: list[list[list[Fraction]]]
@@ -107,16 +119,12 @@ class _Reader:
 
     def read(self) -> Document:
         document = self.document
-        dies = [_die(die, f"die_of[{index}]") for index, die in enumerate(_list(document["die_of"], "die_of"))]
-        if not dies:
-            raise InputError("die_of", [], "at least one stage")
-        if len(set(dies)) < len(dies):
-            raise InputError("die_of", document["die_of"], "a die of its own for each stage")
+        dies = read_dies(document)
         stages = len(dies)
-        mesh = self.mesh(dies)
+        mesh = read_mesh(document, dies)
         arrivals = [
-            _number(value, f"arrivals_s[{index}]")
-            for index, value in enumerate(_list(document["arrivals_s"], "arrivals_s"))
+            as_number(value, f"arrivals_s[{index}]")
+            for index, value in enumerate(as_list(document["arrivals_s"], "arrivals_s"))
         ]
         if not arrivals:
             raise InputError("arrivals_s", [], "at least one wave")
@@ -131,29 +139,31 @@ class _Reader:
                         length = f"{chunks[wave] or 'at least 1'} chunks, as stage 0 of compute_s"
                         raise InputError(f"{field} (wave {wave}, stage {stage})", [float(x) for x in row], length)
         host_bytes, host_bytes_per_s = self.host()
-        spill = self.spill(stages, chunks, has_host=host_bytes is not None)
+        spill = self.spill(dies, chunks, has_host=host_bytes is not None)
         _check_kept(kv_bytes, spill)
         max_in_flight = document.get("max_in_flight")
         if max_in_flight is not None:
-            max_in_flight = _count(max_in_flight, "max_in_flight", low=1)
+            max_in_flight = as_count(max_in_flight, "max_in_flight", low=1)
         routing = document.get("routing", "xy")
         if routing not in ("xy", "yx"):
             raise InputError("routing", routing, '"xy" or "yx"')
         return Document(
             dies=dies,
             mesh=mesh,
+            schedule=read_schedule(document),
+            order=read_order(document, dies, chunks),
             compute_s=compute_s,
             activation_bytes=self.activations(chunks),
             kv_bytes=kv_bytes,
             arrivals_s=arrivals,
             spill=spill,
-            capacity_bytes=self.per_stage("capacity_bytes", stages),
-            static_bytes=self.per_stage("static_bytes", stages) or [Fraction(0)] * stages,
+            capacity_bytes=self.per_stage("capacity_bytes", dies),
+            static_bytes=self.per_stage("static_bytes", dies) or [Fraction(0)] * stages,
             host_bytes=host_bytes,
             host_bytes_per_s=host_bytes_per_s,
-            link_bytes_per_s=float(_number(document["link_bytes_per_s"], "link_bytes_per_s", positive=True)),
-            hop_latency_s=float(_number(document["hop_latency_s"], "hop_latency_s")),
-            serve_fraction=float(_number(document.get("serve_fraction", 1), "serve_fraction")),
+            link_bytes_per_s=float(as_number(document["link_bytes_per_s"], "link_bytes_per_s", positive=True)),
+            hop_latency_s=float(as_number(document["hop_latency_s"], "hop_latency_s")),
+            serve_fraction=float(as_number(document.get("serve_fraction", 1), "serve_fraction")),
             overlap=self.switch("overlap", True),
             max_in_flight=max_in_flight or 0,
             routing="yx" if routing == "yx" else "xy",
@@ -162,34 +172,9 @@ class _Reader:
             integer_ns=self.switch("integer_ns", False),
         )
 
-    def mesh(self, dies: list[Die]) -> Mesh:
-        document = self.document
-        used_rows, used_columns = (max(die[axis] for die in dies) + 1 for axis in (0, 1))
-        rows = _count(document.get("rows", used_rows), "rows", low=used_rows)
-        columns = _count(document.get("columns", used_columns), "columns", low=used_columns)
-        grid = f"inside the {rows}x{columns} mesh"
-        dead = []
-        for index, value in enumerate(_list(document.get("disabled_dies", []), "disabled_dies")):
-            field = f"disabled_dies[{index}]"
-            die = _die(value, field)
-            if die in dies:
-                raise InputError(field, value, "a die that no stage uses")
-            if die[0] >= rows or die[1] >= columns:
-                raise InputError(field, value, f"a die {grid}")
-            dead.append(die)
-        cut: list[Link] = []
-        for index, value in enumerate(_list(document.get("disabled_links", []), "disabled_links")):
-            field = f"disabled_links[{index}]"
-            ends = [_die(end, field) for end in _list(value, field)]
-            joined = len(ends) == 2 and abs(ends[0][0] - ends[1][0]) + abs(ends[0][1] - ends[1][1]) == 1
-            if not joined or any(end[0] >= rows or end[1] >= columns for end in ends):
-                raise InputError(field, value, f"two neighbouring dies {grid}")
-            cut.append((ends[0], ends[1]))
-        return Mesh(rows, columns, disabled_dies=frozenset(dead), disabled_links=frozenset(cut))
-
     def by_wave(self, field: str, stages: int, waves: int, *, low: Fraction | None) -> list[list[list[Fraction]]]:
         """A table by wave, stage, chunk; one by stage and chunk stands for every wave."""
-        value = _list(self.document[field], field)
+        value = as_list(self.document[field], field)
         deep = any(isinstance(entry, list) for row in value if isinstance(row, list) for entry in row)
         tables = [(f"{field}[{wave}]", table) for wave, table in enumerate(value)] if deep else [(field, value)]
         if deep and len(value) != waves:
@@ -198,37 +183,44 @@ class _Reader:
         return read if deep else read * waves
 
     def table(self, field: str, value: object, stages: int, low: Fraction | None) -> list[list[Fraction]]:
-        rows = _list(value, field)
+        rows = as_list(value, field)
         if len(rows) != stages:
             raise InputError(field, f"{len(rows)} rows", f"{stages} rows, one a stage as in die_of")
         return [
             [
-                _number(entry, f"{field}[{stage}][{chunk}]", low=low)
-                for chunk, entry in enumerate(_list(row, f"{field}[{stage}]"))
+                as_number(entry, f"{field}[{stage}][{chunk}]", low=low)
+                for chunk, entry in enumerate(as_list(row, f"{field}[{stage}]"))
             ]
             for stage, row in enumerate(rows)
         ]
 
     def activations(self, chunks: list[int]) -> list[list[Fraction]]:
         field = "activation_bytes"
-        value = _list(self.document[field], field)
+        value = as_list(self.document[field], field)
         deep = any(isinstance(row, list) for row in value)
         if deep and len(value) != len(chunks):
             raise InputError(field, f"{len(value)} waves", f"{len(chunks)} waves, as many as arrivals_s")
-        rows = [_list(row, f"{field}[{wave}]") for wave, row in enumerate(value)] if deep else [value] * len(chunks)
+        rows = [as_list(row, f"{field}[{wave}]") for wave, row in enumerate(value)] if deep else [value] * len(chunks)
         for row, count in zip(rows, chunks, strict=True):
             if len(row) != count:
                 raise InputError(field, row, f"{count} chunks, as in compute_s")
-        return [[_number(entry, f"{field}[{chunk}]") for chunk, entry in enumerate(row)] for row in rows]
+        return [[as_number(entry, f"{field}[{chunk}]") for chunk, entry in enumerate(row)] for row in rows]
 
-    def per_stage(self, field: str, stages: int) -> list[Fraction] | None:
+    def per_stage(self, field: str, dies: list[Die]) -> list[Fraction] | None:
+        """What the die of each stage has, the same for stages that share one."""
         value = self.document.get(field)
         if value is None:
             return None
-        entries = _list(value, field)
-        if len(entries) != stages:
-            raise InputError(field, value, f"{stages} numbers, one a stage")
-        return [_number(entry, f"{field}[{stage}]") for stage, entry in enumerate(entries)]
+        entries = as_list(value, field)
+        if len(entries) != len(dies):
+            raise InputError(field, value, f"{len(dies)} numbers, one a stage")
+        numbers = [as_number(entry, f"{field}[{stage}]") for stage, entry in enumerate(entries)]
+        for stage, die in enumerate(dies):
+            first = dies.index(die)
+            if numbers[stage] != numbers[first]:
+                same = f"{float(numbers[first])} as for stage {first}, which is on the same die"
+                raise InputError(f"{field}[{stage}]", entries[stage], same)
+        return numbers
 
     def switch(self, field: str, default: bool) -> bool:
         value = self.document.get(field, default)
@@ -242,23 +234,24 @@ class _Reader:
             return None, None
         if not isinstance(host, Mapping) or set(host) != {"host_bytes", "host_bytes_per_s"}:
             raise InputError(HOST, host, "an object with host_bytes and host_bytes_per_s, or null")
-        speed = _number(host["host_bytes_per_s"], "host.host_bytes_per_s", positive=True)
-        return _number(host["host_bytes"], "host.host_bytes"), float(speed)
+        speed = as_number(host["host_bytes_per_s"], "host.host_bytes_per_s", positive=True)
+        return as_number(host["host_bytes"], "host.host_bytes"), float(speed)
 
-    def spill(self, stages: int, chunks: list[int], *, has_host: bool) -> list[Spill]:
+    def spill(self, dies: list[Die], chunks: list[int], *, has_host: bool) -> list[Spill]:
+        stages = len(dies)
         found: list[Spill] = []
         seen = set()
-        for index, row in enumerate(_list(self.document.get("spill") or [], "spill")):
+        for index, row in enumerate(as_list(self.document.get("spill") or [], "spill")):
             field = f"spill[{index}]"
             keys = {"stage", "chunk", "creditor", "bytes"}
             if not isinstance(row, Mapping) or not keys <= set(row) <= keys | {"wave"}:
                 raise InputError(
                     field, row, "an object with stage, chunk, creditor and bytes, and wave if waves differ"
                 )
-            stage = _count(row["stage"], f"{field}.stage", high=stages - 1)
+            stage = as_count(row["stage"], f"{field}.stage", high=stages - 1)
             waves = range(len(chunks))
             if "wave" in row:
-                wave = _count(row["wave"], f"{field}.wave", high=len(chunks) - 1)
+                wave = as_count(row["wave"], f"{field}.wave", high=len(chunks) - 1)
                 waves = range(wave, wave + 1)
             creditor = row["creditor"]
             if creditor == HOST and has_host:
@@ -266,17 +259,18 @@ class _Reader:
             elif not has_host and creditor == HOST:
                 raise InputError(f"{field}.creditor", creditor, "a stage number, since there is no host")
             else:
-                creditor = _count(creditor, f"{field}.creditor", high=stages - 1)
-            if creditor == stage:
-                raise InputError(f"{field}.creditor", creditor, "another stage than the one that spills")
-            size_bytes = _number(row["bytes"], f"{field}.bytes")
+                creditor = as_count(creditor, f"{field}.creditor", high=stages - 1)
+            if creditor is not None and dies[creditor] == dies[stage]:
+                raise InputError(f"{field}.creditor", creditor, "a stage on another die than the one that spills")
+            size_bytes = as_number(row["bytes"], f"{field}.bytes")
             for wave in waves:
-                chunk = _count(row["chunk"], f"{field}.chunk", high=chunks[wave] - 1)
+                chunk = as_count(row["chunk"], f"{field}.chunk", high=chunks[wave] - 1)
                 if chunk == chunks[wave] - 1:
                     raise InputError(f"{field}.chunk", chunk, "any chunk but the last, which nothing reads again")
-                entry = (wave, stage, chunk, creditor)
+                # A creditor is a memory: all stages of its die stand for it.
+                entry = (wave, stage, chunk, None if creditor is None else dies[creditor])
                 if entry in seen:
-                    raise InputError(field, dict(row), "one entry for each stage, chunk and creditor")
+                    raise InputError(field, dict(row), "one entry for each stage, chunk and creditor (a die)")
                 seen.add(entry)
                 found.append(Spill(wave, stage, chunk, creditor, size_bytes))
         return found
@@ -301,45 +295,3 @@ def _check_kept(kv_bytes: list[list[list[Fraction]]], spill: list[Spill]) -> Non
                 if kept < 0:
                     field = f"spill (wave {wave}, stage {stage}, chunk {chunk})"
                     raise InputError(field, float(spilled), f"at most the {float(kept + spilled)} bytes held there")
-
-
-def _list(value: object, field: str) -> list[Any]:
-    if not isinstance(value, list | tuple):
-        raise InputError(field, value, "a list")
-    return list(value)
-
-
-def _die(value: object, field: str) -> Die:
-    pair = _list(value, field)
-    if len(pair) != 2:
-        raise InputError(field, value, "[row, column]")
-    return _count(pair[0], field), _count(pair[1], field)
-
-
-def _count(value: object, field: str, *, low: int = 0, high: int | None = None) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
-        raise InputError(field, value, f"a whole number from {low}" + ("" if high is None else f" to {high}"))
-    return value
-
-
-def _number(
-    value: object,
-    field: str,
-    *,
-    low: Fraction | None = Fraction(0),
-    positive: bool = False,
-) -> Fraction:
-    """The decimal as written: 0.1 is one tenth, not the nearest double."""
-    kind = "a finite number"
-    if low is not None:
-        kind += " greater than 0" if positive else f" of at least {low}"
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        _refuse(value, field, kind)
-    number = Fraction(str(value))
-    if (low is not None and number < low) or (positive and number == 0):
-        _refuse(value, field, kind)
-    return number
-
-
-def _refuse(value: object, field: str, allowed: str) -> NoReturn:
-    raise InputError(field, value, allowed)

@@ -1,4 +1,4 @@
-"""Lowers a program document to arrays: one stage a die, waves in order, chunks in order (spec section 3)."""
+"""Lowers a program document to arrays (spec section 3, "Program")."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from instances.errors import InputError
 from solver.simulation.network import PICOSECONDS_PER_NS, PICOSECONDS_PER_S, build_network
+from solver.simulation.orders import die_orders
 from solver.simulation.program import NO_LIMIT_UNITS, Program
 from solver.simulation.program_document import Document
 
@@ -32,18 +33,25 @@ def program_of(document: Document) -> Program:
     wave, stage, chunk = (np.array(column, dtype=np.int32) for column in zip(*labels, strict=True))
     group = wave * stages + stage
     last_chunk = np.array(chunks, dtype=np.int32)[wave] - 1
-    per_die = [[number[w, s, i] for w in range(waves) for i in range(chunks[w])] for s in range(stages)]
+    dies = list(dict.fromkeys(document.dies))
+    die_of_stage = np.array([dies.index(die) for die in document.dies], dtype=np.int32)
+    first_stage = [document.dies.index(die) for die in dies]
+    if document.order is None:
+        die_ptr, die_tasks = die_orders(document.schedule, die_of_stage.tolist(), chunks)
+    else:
+        die_ptr = _pointers([len(tasks) for tasks in document.order])
+        die_tasks = np.array([number[label] for tasks in document.order for label in tasks], dtype=np.int32)
     durations = [_ps(document.compute_s[w][s][i], document.integer_ns) for w, s, i in labels]
     arrivals = [_ps(arrival, False) for arrival in document.arrivals_s]
     if sum(durations) + max(arrivals) > _MOST_PS:
         raise InputError("compute_s", f"{float(sum(durations) / PICOSECONDS_PER_S)} s in all", "at most 2e6 s")
-    slots, writes = _writes(document, number, scale)
+    slots, writes = _writes(document, die_of_stage.tolist(), number, scale)
     slot_at = {slot: index for index, slot in enumerate(slots)}
     slots_of_group = np.bincount([w * stages + s for w, s, _ in slots], minlength=waves * stages)
     try:
         network = build_network(
             document.mesh,
-            document.dies,
+            dies,
             link_bytes_per_s=document.link_bytes_per_s,
             hop_latency_s=document.hop_latency_s,
             host_bytes_per_s=document.host_bytes_per_s,
@@ -55,9 +63,9 @@ def program_of(document: Document) -> Program:
     except ValueError as error:
         raise InputError("die_of", [list(die) for die in document.dies], f"connected dies ({error})") from None
     return Program(
-        die=stage.copy(),
-        die_ptr=_pointers([len(tasks) for tasks in per_die]),
-        die_tasks=np.array([task for tasks in per_die for task in tasks], dtype=np.int32),
+        die=die_of_stage[stage],
+        die_ptr=die_ptr,
+        die_tasks=die_tasks,
         duration_ps=np.array(durations, dtype=np.int64),
         earliest_ps=np.where(stage == 0, np.array(arrivals, dtype=np.int64)[wave], 0),
         inputs=(stage > 0).astype(np.int32),
@@ -73,19 +81,19 @@ def program_of(document: Document) -> Program:
         write_slot=np.array([slot_at[slot] for task in sorted(writes) for slot, _ in writes[task]], dtype=np.int32),
         write_units=np.array([units for task in sorted(writes) for _, units in writes[task]], dtype=np.int64),
         group_slot_ptr=_pointers(slots_of_group.tolist()),
-        slot_die=np.array([s if k == stages else k for _, s, k in slots], dtype=np.int32),
-        slot_is_host=np.array([k == stages for _, _, k in slots], dtype=np.bool_),
-        slot_stage=np.array([s if k == stages else k for _, s, k in slots], dtype=np.int32),
-        group_die=np.tile(np.arange(stages, dtype=np.int32), waves),
+        slot_die=np.array([die_of_stage[s] if k == len(dies) else k for _, s, k in slots], dtype=np.int32),
+        slot_is_host=np.array([k == len(dies) for _, _, k in slots], dtype=np.bool_),
+        slot_stage=np.array([s if k == len(dies) else first_stage[k] for _, s, k in slots], dtype=np.int32),
+        group_die=np.tile(die_of_stage, waves),
         group_stage=np.tile(np.arange(stages, dtype=np.int32), waves),
         capacity_units=np.array(
-            [NO_LIMIT_UNITS] * stages
+            [NO_LIMIT_UNITS] * len(dies)
             if document.capacity_bytes is None
-            else [scale.units(capacity) for capacity in document.capacity_bytes],
+            else [scale.units(document.capacity_bytes[stage]) for stage in first_stage],
             dtype=np.int64,
         ),
-        static_units=np.array([scale.units(static) for static in document.static_bytes], dtype=np.int64),
-        host_capacity_units=np.full(stages, scale.units(document.host_bytes or Fraction(0)), dtype=np.int64),
+        static_units=np.array([scale.units(document.static_bytes[stage]) for stage in first_stage], dtype=np.int64),
+        host_capacity_units=np.full(len(dies), scale.units(document.host_bytes or Fraction(0)), dtype=np.int64),
         units_per_byte=scale.units_per_byte,
         serve_fraction=document.serve_fraction,
         overlap=document.overlap,
@@ -122,19 +130,19 @@ class _Scale:
         return int(amount * self.units_per_byte)
 
 
-# (wave, stage, creditor); creditor N stands for the host, so that it sorts last.
+# (wave, stage, creditor); a creditor is a die, or D for the host, so that it sorts last.
 _Slot = tuple[int, int, int]
 
 
 def _writes(
-    document: Document, number: dict[tuple[int, int, int], int], scale: _Scale
+    document: Document, die_of_stage: list[int], number: dict[tuple[int, int, int], int], scale: _Scale
 ) -> tuple[list[_Slot], dict[int, list[tuple[_Slot, int]]]]:
     """Slots in order, and the writes of each task in creditor order; empty spills write nothing."""
-    host = len(document.dies)
+    host = max(die_of_stage) + 1
     writes: dict[int, list[tuple[_Slot, int]]] = {}
     for entry in document.spill:
         if entry.size_bytes > 0:
-            slot = (entry.wave, entry.stage, host if entry.creditor is None else entry.creditor)
+            slot = (entry.wave, entry.stage, host if entry.creditor is None else die_of_stage[entry.creditor])
             task = number[entry.wave, entry.stage, entry.chunk]
             writes.setdefault(task, []).append((slot, scale.units(entry.size_bytes)))
     for entries in writes.values():

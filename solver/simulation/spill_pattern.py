@@ -24,16 +24,29 @@ class SpillPattern:
     Attributes
     ----------
     arrays
-        The fields of ``Program`` that have to do with spill, but for the amounts.
+        The fields of ``Program`` that have to do with spill; amounts are 0.
     row_of_write
         Which spill row a write comes from. Shape [E].
     bytes_per_token
-        Bytes that a token of the row is in this wave, all of its requests together. Shape [E].
+        Bytes that a token of that row is in this wave, all of its requests together. Shape [E].
     """
 
     arrays: dict[str, Any]
     row_of_write: Ints
     bytes_per_token: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """The part of one wave, the same for all waves of its shape; slots are counted from 0."""
+
+    write_count: Ints
+    write_slot: Ints
+    row_of_write: Ints
+    stage_of_write: Ints
+    slot_count: Ints
+    slot_stage: Ints
+    slot_memory: Ints
 
 
 def spill_pattern(
@@ -52,46 +65,62 @@ def spill_pattern(
     bytes_per_token
         Bytes that one token of one sequence is at a stage.
     """
-    stages, dies = len(die_of_stage), max(die_of_stage) + 1
-    first_stage = [die_of_stage.index(die) for die in range(dies)]
-    write_count, write_slot, row_of_write, each, slot_count = ([] for _ in range(5))
-    slot_die, slot_is_host, slot_stage = ([] for _ in range(3))
-    for wave, chunks in zip(waves, chunks_of_wave, strict=True):
-        # Writes of a task go by creditor number, which is that of the first stage on the creditor's die; hosts last.
-        mine = sorted(
-            (chunk, stage, dies if creditor == "host" else die_of_stage[creditor], number)
-            for number, (stage, chunk, creditor, shape) in enumerate(rows)
-            if shape is None or shape == wave.shape
-        )
-        slots = sorted({(stage, memory) for _, stage, memory, _ in mine})
-        index = {slot: len(slot_die) + number for number, slot in enumerate(slots)}
-        of_task, of_stage = [0] * (chunks * stages), [0] * stages
-        for chunk, stage, memory, number in mine:
-            of_task[chunk * stages + stage] += 1
-            write_slot.append(index[stage, memory])
-            row_of_write.append(number)
-            each.append(wave.size * bytes_per_token(stage))
-        for stage, memory in slots:
-            of_stage[stage] += 1
-            slot_is_host.append(memory == dies)
-            slot_die.append(die_of_stage[stage] if memory == dies else memory)
-            slot_stage.append(first_stage[slot_die[-1]])
-        write_count += of_task
-        slot_count += of_stage
+    dies = max(die_of_stage) + 1
+    chunks = {wave.shape: count for wave, count in zip(waves, chunks_of_wave, strict=True)}
+    block_of = {shape: _block(rows, shape, count, die_of_stage) for shape, count in chunks.items()}
+    blocks = [block_of[wave.shape] for wave in waves]
+    each = np.array([bytes_per_token(stage) if rows else 0.0 for stage in range(len(die_of_stage))])
+    first_slot = np.cumsum([0, *(len(block.slot_memory) for block in blocks)])
+    # A host's slot names the die that it belongs to.
+    memory, home = (_joined([getattr(block, name) for block in blocks]) for name in ("slot_memory", "slot_stage"))
+    on_host = memory == dies
+    slot_die = np.where(on_host, np.asarray(die_of_stage)[home], memory)
+    first_stage = np.array([die_of_stage.index(die) for die in range(dies)])
+    slots = [block.write_slot + first for block, first in zip(blocks, first_slot[:-1], strict=True)]
     return SpillPattern(
         arrays={
-            "write_ptr": _pointers(write_count),
-            "write_slot": np.array(write_slot, dtype=np.int32),
-            "write_units": np.zeros(len(write_slot), dtype=np.int64),
-            "group_slot_ptr": _pointers(slot_count),
-            "slot_die": np.array(slot_die, dtype=np.int32),
-            "slot_is_host": np.array(slot_is_host, dtype=np.bool_),
-            "slot_stage": np.array(slot_stage, dtype=np.int32),
+            "write_ptr": _pointers([block.write_count for block in blocks]),
+            "write_slot": _joined(slots).astype(np.int32),
+            "write_units": np.zeros(sum(len(block.write_slot) for block in blocks), dtype=np.int64),
+            "group_slot_ptr": _pointers([block.slot_count for block in blocks]),
+            "slot_die": slot_die.astype(np.int32),
+            "slot_is_host": on_host,
+            "slot_stage": first_stage[slot_die].astype(np.int32),
         },
-        row_of_write=np.array(row_of_write, dtype=np.int64),
-        bytes_per_token=np.array(each, dtype=np.float64),
+        row_of_write=_joined([block.row_of_write for block in blocks]),
+        bytes_per_token=np.concatenate(
+            [wave.size * each[block.stage_of_write] for wave, block in zip(waves, blocks, strict=True)]
+        ),
     )
 
 
-def _pointers(counts: Sequence[int]) -> Ints:
-    return np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64)
+def _block(rows: Sequence[Row], shape: Shape, chunks: int, die_of_stage: Sequence[int]) -> _Block:
+    """Writes of a task in the order of the first stages on their creditors' dies, the host's last."""
+    stages, dies = len(die_of_stage), max(die_of_stage) + 1
+    mine = sorted(
+        (chunk, stage, dies if creditor == "host" else die_of_stage[creditor], number)
+        for number, (stage, chunk, creditor, named) in enumerate(rows)
+        if named is None or named == shape
+    )
+    slots = sorted({(stage, memory) for _, stage, memory, _ in mine})
+    index = {slot: number for number, slot in enumerate(slots)}
+    return _Block(
+        write_count=np.bincount([c * stages + s for c, s, _, _ in mine] or _NONE, minlength=chunks * stages),
+        write_slot=np.array([index[stage, memory] for _, stage, memory, _ in mine], dtype=np.int64),
+        row_of_write=np.array([number for *_, number in mine], dtype=np.int64),
+        stage_of_write=np.array([stage for _, stage, _, _ in mine], dtype=np.int64),
+        slot_count=np.bincount([stage for stage, _ in slots] or _NONE, minlength=stages),
+        slot_stage=np.array([stage for stage, _ in slots], dtype=np.int64),
+        slot_memory=np.array([memory for _, memory in slots], dtype=np.int64),
+    )
+
+
+_NONE: Ints = np.zeros(0, dtype=np.int64)
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate(parts)
+
+
+def _pointers(counts: Sequence[Ints]) -> Ints:
+    return np.concatenate(([0], np.cumsum(np.concatenate(counts)))).astype(np.int64)

@@ -143,7 +143,7 @@ def test_waves_of_two_shapes_share_the_stage(objective: str) -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_waves_of_two_sizes_share_the_stage(objective: str) -> None:
-    """Weights are read once for a wave of any size, KV once a request: the short last wave has another slowest stage."""
+    """Weights are read once for a wave of any size, KV once a request: a short wave has another slowest stage."""
     instance = _of_two_kinds(
         16,
         {"attention": SLIDING, "feed_forward": {"kind": "dense", "width": 8}},
@@ -163,7 +163,9 @@ def test_fitted_costs_have_the_chunk_overhead_in_them(objective: str) -> None:
     """With a free split the overhead of the die was counted on top of fitted times."""
     hardware = {"die": {"chunk_overhead_s": 1.0}}
     free = {"layers": "free"}
-    instance = line((1, 1), fitted={"chunk_s": 0.1, "token_s": 0.01}, hardware=hardware, pipeline=free, objective=objective)
+    instance = line(
+        (1, 1), fitted={"chunk_s": 0.1, "token_s": 0.01}, hardware=hardware, pipeline=free, objective=objective
+    )
     # One chunk of 4 tokens, 0.14 s in all; staying at the average stage is half of it.
     assert _bound(instance).bound_s == pytest.approx(0.07)
     assert _best(instance) == pytest.approx(0.14)

@@ -74,7 +74,7 @@ def test_a_switch_joins_all_dies_that_live() -> None:
 
 
 def test_tied_tables_count_once_on_a_die_with_both() -> None:
-    # Untied the die of stages 0 and 3 holds 928,384 bytes, see `tests.corruptions`; the head's 128,000 are the embedding.
+    # Untied the die of stages 0 and 3 holds 928,384 bytes (tests.corruption_cases); the head's 128,000 go.
     for spare, broken in ((0, []), (-1, [("capacity_at_rest", 1)])):
         instance = small_instance(model__tied_embeddings=True, hardware__die__hbm_bytes=800_384 + spare, **TWO)
         placement = [[0, 0], [0, 1], [0, 1], [0, 0]]

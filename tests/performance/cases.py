@@ -1,4 +1,4 @@
-"""Pipelines of any size for the benchmarks: the layers of Llama-3-70B, five to a stage, on a mesh as square as may be."""
+"""Pipelines of any size for the benchmarks: layers of Llama-3-70B, five to a stage, on a mesh as square as may be."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import isqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from instances.instance import Instance
 from instances.plan import Plan, SpillRow
@@ -39,6 +40,11 @@ class Size:
     def tasks(self) -> int:
         """One for each chunk on each stage in each wave."""
         return self.stages * self.chunks * self.waves
+
+    @property
+    def transfers(self) -> int:
+        """Activations, one write of every chunk but a wave's last, one fetch for every chunk but a wave's first."""
+        return self.waves * ((self.stages - 1) * self.chunks + 2 * self.stages * (self.chunks - 1))
 
 
 SMALL, YARDSTICK, LARGEST = Size(4, 6, 3), Size(16, 64, 16), Size(256, 256, 4)
@@ -103,8 +109,21 @@ def plan_of(instance: Instance, size: Size) -> Plan:
 
 
 def program_of(size: Size) -> Program:
-    """The lowered plan, each task's time changed by up to a tenth, so that no two events share a picosecond."""
+    """The lowered plan with uneven times and sizes: up to a tenth is taken off each.
+
+    Otherwise transfers of one size that wait for the same third one would end in the same picosecond, and so on: then
+    the order of the events of an instant decides, which is not the same in every simulator.
+    """
     instance = instance_of(size)
     program = Lowering(instance).program(plan_of(instance, size))
-    factors = 1 + JITTER * np.random.default_rng(size.tasks).uniform(-1, 1, program.tasks)
-    return replace(program, duration_ps=np.rint(program.duration_ps * factors).astype(np.int64))
+    rng = np.random.default_rng(size.tasks)
+
+    def uneven(amounts: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.rint(amounts * rng.uniform(1 - JITTER, 1, len(amounts))).astype(np.int64)
+
+    return replace(
+        program,
+        duration_ps=uneven(program.duration_ps),
+        send_units=uneven(program.send_units),
+        write_units=uneven(program.write_units),
+    )

@@ -1,26 +1,28 @@
 """The same pipeline as a SimPy program, the public yardstick of the simulator's speed.
 
-Written as one writes SimPy: a process for each die and each transfer, a resource for each directed link, a container for
-each memory. What SimPy can express exactly is in: dies that run one task at a time, activations, spill writes, remote
-fetches and the stalls that they bring, cut-through transfers that hold all links of their route together, in the order
-of the requests.
+Written as SimPy programs are: a process for each die and each transfer, a resource for each directed link, a container
+for each memory. What SimPy can express exactly is in: dies that run one task at a time, activations, spill writes,
+remote fetches and the stalls that they bring, cut-through transfers that hold all links of their route together, in the
+order of the requests.
 
 Left out: other switching and rounding options, the window of chunks in flight, compute that waits for its fetches,
-negative KV, and two orders that SimPy does not have. Events of one instant come in the order of their scheduling, not by
-kind and task; and a container serves all who wait for memory first come, first served, tasks and writes in one queue.
-So results are the same where no two events meet at one instant and memory is not short.
+negative KV, and two orders that SimPy does not have. Events of one instant come in the order in which they were
+scheduled, not by kind and task; and a container serves all that wait for memory first come, first served, tasks and
+writes in one queue. So results are the same where no two events meet in one instant and memory is not that short.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
 import simpy
+from simpy.resources.container import ContainerGet
 
+from solver.simulation.network import PICOSECONDS_PER_S, Network
 from solver.simulation.program import Program
-
-PICOSECONDS_PER_S = 10**12
 
 Steps = Generator[simpy.Event, Any, None]
 
@@ -40,11 +42,19 @@ class Task(NamedTuple):
     closes: bool
 
 
+class Way(NamedTuple):
+    """Links that a transfer takes, the smallest bandwidth on them, and what their hops add."""
+
+    links: list[int]
+    bytes_per_s: float
+    latency_ps: int
+
+
 class Inputs(NamedTuple):
     """A program as plain lists, so that the simulation does not wait for numpy.
 
-    ``memories`` are (units free at the start, units in all) of the dies, then of their hosts; ``slots`` are (memory, way
-    there, way back) and a way is (links, bytes per second, latency); ``group_slots`` are the slots of each group.
+    ``memories`` are (units free at the start, units in all) of the dies, then of their hosts; ``slots`` are (memory,
+    way there, way back); ``group_slots`` are the slots of each group.
     """
 
     tasks: list[Task]
@@ -58,14 +68,6 @@ class Inputs(NamedTuple):
     serve_fraction: float
 
 
-class Way(NamedTuple):
-    """Links that a transfer takes, the smallest bandwidth on them, and what their hops add."""
-
-    links: list[int]
-    bytes_per_s: float
-    latency_ps: int
-
-
 def read(program: Program) -> Inputs:
     """Turn a program into plain lists.
 
@@ -74,31 +76,15 @@ def read(program: Program) -> Inputs:
     ValueError
         If the program uses what the SimPy program leaves out.
     """
-    network, dies = program.network, range(program.dies)
+    network = program.network
     if network.store_and_forward or network.one_send_per_die or network.integer_ns or program.max_in_flight:
         raise ValueError("the SimPy program has neither the options of other simulators nor a window")
     if not program.overlap or (program.take_units < 0).any():
         raise ValueError("the SimPy program has neither compute that waits for fetches nor negative KV")
-    ways = {
-        (a, b): Way(
-            network.route(a, b), float(network.bottleneck_bytes_per_s[a, b]), network.hop_latency_ps * len(route)
-        )
-        for a in dies
-        for b in dies
-        if (route := network.route(a, b))
-    }
-    host = program.dies
-    for die in dies:
-        speed = float(network.host_bytes_per_s[die])
-        ways[die, host + die] = Way([int(network.host_write_link[die])], speed, 0)
-        ways[host + die, die] = Way([int(network.host_read_link[die])], speed, 0)
-    slots, group_slots = [], []
-    for group, home in enumerate(program.group_die.tolist()):
-        group_slots.append(range(program.group_slot_ptr[group], program.group_slot_ptr[group + 1]))
-        for slot in group_slots[-1]:
-            memory = int(program.slot_die[slot]) + (host if program.slot_is_host[slot] else 0)
-            slots.append((memory, ways[home, memory], ways[memory, home]))
-    write_slot, write_units = program.write_slot.tolist(), program.write_units.tolist()
+    ways, host = _ways(network), program.dies
+    homes = np.repeat(program.group_die, np.diff(program.group_slot_ptr)).tolist()
+    memories = np.where(program.slot_is_host, host + program.slot_die, program.slot_die).tolist()
+    writes = list(zip(program.write_slot.tolist(), program.write_units.tolist(), strict=True))
     columns = zip(
         program.die.tolist(),
         (program.inputs > 0).tolist(),
@@ -108,10 +94,7 @@ def read(program: Program) -> Inputs:
         program.group.tolist(),
         program.successor.tolist(),
         program.send_units.tolist(),
-        [
-            list(zip(write_slot[first:stop], write_units[first:stop], strict=True))
-            for first, stop in zip(program.write_ptr[:-1].tolist(), program.write_ptr[1:].tolist(), strict=True)
-        ],
+        [writes[first:stop] for first, stop in pairwise(program.write_ptr.tolist())],
         program.closes_group.tolist(),
         strict=True,
     )
@@ -119,16 +102,31 @@ def read(program: Program) -> Inputs:
     hosts = program.host_capacity_units.tolist()
     return Inputs(
         tasks=[Task(*row) for row in columns],
-        tasks_of_die=[program.die_tasks[program.die_ptr[die] : program.die_ptr[die + 1]].tolist() for die in dies],
+        tasks_of_die=[program.die_tasks[first:stop].tolist() for first, stop in pairwise(program.die_ptr)],
         memories=[(whole - taken, whole) for whole, taken in zip(capacity, static, strict=True)]
         + [(whole, whole) for whole in hosts],
         links=len(network.link_bytes_per_s),
         ways=ways,
-        slots=slots,
-        group_slots=group_slots,
+        slots=[(there, ways[home, there], ways[there, home]) for home, there in zip(homes, memories, strict=True)],
+        group_slots=[range(first, stop) for first, stop in pairwise(program.group_slot_ptr.tolist())],
         units_per_byte=program.units_per_byte,
         serve_fraction=program.serve_fraction,
     )
+
+
+def _ways(network: Network) -> dict[tuple[int, int], Way]:
+    """Ways between the dies, and between each die and its host, whose number is the die's plus the number of dies."""
+    dies = len(network.dies)
+    ways = {}
+    for a, b in np.ndindex(dies, dies):
+        links = network.route(a, b)
+        if links:
+            ways[a, b] = Way(links, float(network.bottleneck_bytes_per_s[a, b]), network.hop_latency_ps * len(links))
+    for die in range(dies):
+        speed = float(network.host_bytes_per_s[die])
+        ways[die, dies + die] = Way([int(network.host_write_link[die])], speed, 0)
+        ways[dies + die, die] = Way([int(network.host_read_link[die])], speed, 0)
+    return ways
 
 
 def simulate(inputs: Inputs) -> list[int]:
@@ -152,7 +150,7 @@ class _Pipeline:
         self.env = env = simpy.Environment()
         self.links = [simpy.Resource(env) for _ in range(inputs.links)]
         # A container needs room for something; no slot names the memory of a host that is not there.
-        self.memories = [simpy.Container(env, max(whole, 1), min(free, max(whole, 1))) for free, whole in inputs.memories]
+        self.memories = [simpy.Container(env, max(1, whole), free) for free, whole in inputs.memories]
         self.arrived = [env.event() for _ in inputs.tasks]
         self.end_ps = [-1] * len(inputs.tasks)
         dies = len(inputs.tasks_of_die)
@@ -163,12 +161,12 @@ class _Pipeline:
         self.closed = [False] * len(inputs.group_slots)
         self.granted = [0] * len(inputs.slots)
         self.last_write: list[simpy.Event | None] = [None] * len(inputs.slots)
-        self.waiting: list[list[simpy.events.Event]] = [[] for _ in inputs.slots]
+        self.waiting: list[list[ContainerGet]] = [[] for _ in inputs.slots]
         for die in range(dies):
             env.process(self.run_die(die))
 
-    def duration_ps(self, units: int, way: Way) -> int:
-        return round(units / self.inputs.units_per_byte / way.bytes_per_s * PICOSECONDS_PER_S)
+    def duration_ps(self, units: int, way: Way, fraction: float = 1.0) -> int:
+        return round(fraction * (units / self.inputs.units_per_byte) / way.bytes_per_s * PICOSECONDS_PER_S)
 
     def run_die(self, die: int) -> Steps:
         """Tasks in order, one at a time: wait for input and memory, fetch, compute, end."""
@@ -191,8 +189,7 @@ class _Pipeline:
             ]
             self.computed_ps[die] = int(env.now) + task.duration_ps
             self.computes[die] = True
-            for fetch in fetches:
-                yield fetch
+            yield from fetches
             # Stalls put the end off while the die computes.
             while env.now < self.computed_ps[die]:
                 yield env.timeout(self.computed_ps[die] - env.now)
@@ -214,7 +211,7 @@ class _Pipeline:
         if task.closes:
             self.close(task)
 
-    def wait(self, room: simpy.Event, task: Task, slot: int, units: int) -> Steps:
+    def wait(self, room: ContainerGet, task: Task, slot: int, units: int) -> Steps:
         yield room
         self.waiting[slot].remove(room)
         self.grant(task, slot, units)
@@ -236,18 +233,12 @@ class _Pipeline:
 
     def send(self, task: Task) -> Steps:
         way = self.inputs.ways[task.die, self.inputs.tasks[task.successor].die]
-        requests = [self.links[link].request() for link in way.links]
-        for request in requests:
-            yield request
-        yield from self.hold(requests, self.duration_ps(task.send, way), way)
+        yield from self.carry(task.send, way)
         self.arrived[task.successor].succeed()
 
     def write(self, task: Task, slot: int, units: int) -> Steps:
         way = self.inputs.slots[slot][1]
-        requests = [self.links[link].request() for link in way.links]
-        for request in requests:
-            yield request
-        yield from self.hold(requests, self.duration_ps(units, way), way)
+        yield from self.carry(units, way)
         if not self.closed[task.group]:
             self.kept[task.group] -= units
             self.memories[task.die].put(units)
@@ -255,15 +246,8 @@ class _Pipeline:
     def fetch(self, slot: int, units: int) -> Steps:
         """Bring back what was written, once the last of it has arrived; the creditor's die stalls meanwhile."""
         memory, _, way = self.inputs.slots[slot]
-        requests = [self.links[link].request() for link in way.links]
-        last_write = self.last_write[slot]
-        if last_write is not None:
-            yield last_write
-        for request in requests:
-            yield request
-        if memory < len(self.computes):
-            self.stall(memory, round(self.inputs.serve_fraction * (units / self.inputs.units_per_byte) / way.bytes_per_s * PICOSECONDS_PER_S))
-        yield from self.hold(requests, self.duration_ps(units, way), way)
+        serves = memory if memory < len(self.computes) else None
+        yield from self.carry(units, way, after=self.last_write[slot], serves=serves)
 
     def stall(self, die: int, length_ps: int) -> None:
         if self.computes[die]:
@@ -271,9 +255,16 @@ class _Pipeline:
         else:
             self.blocked_ps[die] = max(self.blocked_ps[die], int(self.env.now)) + length_ps
 
-    def hold(self, requests, duration_ps: int, way: Way) -> Steps:
-        """Hold the granted links for the transfer's time; its latency occupies none."""
-        yield self.env.timeout(duration_ps)
+    def carry(self, units: int, way: Way, after: simpy.Event | None = None, serves: int | None = None) -> Steps:
+        """Ask for all links at once, wait for them and for ``after``, hold them together; latency occupies none."""
+        requests = [self.links[link].request() for link in way.links]
+        if after is not None:
+            yield after
+        for request in requests:
+            yield request
+        if serves is not None:
+            self.stall(serves, self.duration_ps(units, way, self.inputs.serve_fraction))
+        yield self.env.timeout(self.duration_ps(units, way))
         for link, request in zip(way.links, requests, strict=True):
             self.links[link].release(request)
         if way.latency_ps:

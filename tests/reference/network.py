@@ -8,8 +8,9 @@ from fractions import Fraction
 
 from tests.reference.program import Die, Place, Program, Task
 
-# A directed link joins two places: two neighbouring dies, or a die and its host memory.
+# A directed link joins two places: two neighbouring dies, a die and its host memory, or a die and the switch.
 Link = tuple[Place, Place]
+SWITCH: Place = (2, 0, 0)
 
 
 def die_place(die: Die) -> Place:
@@ -50,6 +51,8 @@ class Network:
 
     def route(self, source: Die, target: Die) -> list[Link]:
         """The dimension-ordered route, or a breadth-first shortest path where that route is broken."""
+        if self.program.topology == "switch":
+            return [(die_place(source), SWITCH), (SWITCH, die_place(target))]
         path = self._dimension_ordered(source, target)
         if not all(self._usable(one, other) for one, other in itertools.pairwise(path)):
             path = self._breadth_first(source, target)
@@ -60,14 +63,26 @@ class Network:
         path = [source]
         for axis in ("column", "row") if self.program.routing == "xy" else ("row", "column"):
             if axis == "column":
-                while column != target[1]:
-                    column += 1 if target[1] > column else -1
+                for _ in range(self._distance(column, target[1], self.columns)):
+                    column = self._step(column, target[1], self.columns)
                     path.append((row, column))
             else:
-                while row != target[0]:
-                    row += 1 if target[0] > row else -1
+                for _ in range(self._distance(row, target[0], self.rows)):
+                    row = self._step(row, target[0], self.rows)
                     path.append((row, column))
         return path
+
+    def _distance(self, here: int, there: int, length: int) -> int:
+        """Steps from one index of a row or column to another; round the back where that is shorter on a torus."""
+        inside = abs(here - there)
+        return min(inside, length - inside) if self.program.topology == "torus" else inside
+
+    def _step(self, here: int, there: int, length: int) -> int:
+        """The next index on the way; a torus prefers the larger index where both ways are as long."""
+        if self.program.topology != "torus":
+            return here + 1 if there > here else here - 1
+        after, before = (here + 1) % length, (here - 1) % length
+        return min((after, before), key=lambda index: self._distance(index, there, length))
 
     def _breadth_first(self, source: Die, target: Die) -> list[Die]:
         came_from: dict[Die, Die] = {source: source}
@@ -75,6 +90,9 @@ class Network:
         while frontier:
             row, column = die = frontier.pop(0)
             east, west, south, north = (row, column + 1), (row, column - 1), (row + 1, column), (row - 1, column)
+            if self.program.topology == "torus":
+                east, west = (row, east[1] % self.columns), (row, west[1] % self.columns)
+                south, north = (south[0] % self.rows, column), (north[0] % self.rows, column)
             for neighbour in (east, west, south, north):
                 if neighbour not in came_from and self._usable(die, neighbour):
                     came_from[neighbour] = die
@@ -106,7 +124,8 @@ class Network:
             return Transfer(kind, task, source, target, sent_bytes, (), (), ready_ps, ready_ps, ready_ps)
         on_mesh = source[0] == 0 and target[0] == 0
         links = self.route(source[1:], target[1:]) if on_mesh else [(source, target)]
-        hop_latency_ps = self.program.hop_latency_ps if on_mesh else 0
+        # The two links of a switch are one hop.
+        hops = 0 if not on_mesh else 1 if self.program.topology == "switch" else len(links)
         duration_ps = self.program.duration_ps(sent_bytes / self.bandwidth(source, target))
         earliest_ps = ready_ps
         if self.program.one_send_per_die:
@@ -117,12 +136,12 @@ class Network:
             for link in links:
                 start_ps = max(at_ps, self.free_ps.get(link, 0))
                 held.append((start_ps, start_ps + duration_ps))
-                at_ps = start_ps + duration_ps + hop_latency_ps
+                at_ps = start_ps + duration_ps + (self.program.hop_latency_ps if len(held) <= hops else 0)
             arrival_ps = at_ps
         else:
             start_ps = max(earliest_ps, *(self.free_ps.get(link, 0) for link in links))
             held = [(start_ps, start_ps + duration_ps) for _ in links]
-            arrival_ps = start_ps + duration_ps + len(links) * hop_latency_ps
+            arrival_ps = start_ps + duration_ps + hops * self.program.hop_latency_ps
         for link, (_, until_ps) in zip(links, held, strict=True):
             self.free_ps[link] = until_ps
         self.delivered_ps[source] = arrival_ps

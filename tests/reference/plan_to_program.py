@@ -7,7 +7,7 @@ costs. The result has the keys of the worked examples, except that what differs 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -85,7 +85,7 @@ def _die(hardware: Data, cell: Any) -> dict[str, Any]:
     return die
 
 
-def _wave(instance: Data, plan: Data, stages: list[list[str]], dies: list[Data], wave: list[Any]) -> dict[str, Any]:
+def _wave(instance: Data, plan: Data, stages: list[list[str]], dies: Sequence[Data], wave: list[Any]) -> dict[str, Any]:
     model, size = instance["model"], len(wave)
     tokens, cached = _shape(wave[0])
     chunks = plan["chunks"][str(tokens - cached)]
@@ -121,17 +121,18 @@ def _wave(instance: Data, plan: Data, stages: list[list[str]], dies: list[Data],
 def _static_bytes(model: Data, plan: Data, stages: list[list[str]], s: int, waves: list[list[Any]]) -> Fraction:
     """Weights (embedding on stage 0, head and last norm on the last stage) and the largest workspace of all waves."""
     widths = _widths(model)
-    total = sum((_weight_bytes(model, name) for name in stages[s]), Fraction(0))
-    tables = model["vocab"] * model["hidden"]
+    total: Fraction = sum((_weight_bytes(model, name) for name in stages[s]), Fraction(0))
+    tables = int(model["vocab"] * model["hidden"])
     at_first, at_last = s == 0, s == len(stages) - 1
     if model["tied_embeddings"] and at_first and at_last:
         total += tables * max(widths["embedding"], widths["head"])
     else:
         total += tables * (at_first * widths["embedding"] + at_last * widths["head"])
-    total += at_last * model["hidden"] * widths["norms"]
+    total += at_last * int(model["hidden"]) * widths["norms"]
     width = max(_active_width(model["kinds"][name]["feed_forward"]) for name in stages[s])
     largest = max(len(wave) * max(plan["chunks"][str(_shape(wave[0])[0] - _shape(wave[0])[1])]) for wave in waves)
-    return total + largest * (2 * model["hidden"] + width) * exact(model["activation_bytes"])
+    workspace: Fraction = largest * (2 * model["hidden"] + width) * exact(model["activation_bytes"])
+    return total + workspace
 
 
 def _stage_s(instance: Data, names: list[str], die: Data, size: int, chunk: int, prefix: int, head: bool) -> Fraction:
@@ -167,6 +168,7 @@ def _layer_s(model: Data, kind: Data, die: Data, size: int, chunk: int, prefix: 
     """gemm_s + vector_s + attention_s of one layer."""
     hidden, new = model["hidden"], size * chunk
     act, widths = exact(model["activation_bytes"]), _widths(model)
+    gemm = Fraction(0)
     feed_forward = kind["feed_forward"]
     moved = 2 * new * hidden * act
     projections = _projections(kind["attention"], hidden)
@@ -182,15 +184,16 @@ def _layer_s(model: Data, kind: Data, die: Data, size: int, chunk: int, prefix: 
         distinct = experts * (1 - (1 - Fraction(top_k, experts)) ** new)
         read = router * widths["router"] + shared * widths["dense"] + distinct * expert * widths["experts"]
         groups.append((router + shared + top_k * expert, read))
-    gemm = sum((max(2 * new * active / _gemm(die), (read + moved) / _hbm(die)) for active, read in groups), Fraction(0))
-    vector = new * (3 * _active_width(feed_forward) + 8 * hidden) * act / _hbm(die)
+    for active, read in groups:
+        gemm += max(2 * new * active / _gemm(die), (read + moved) / _hbm(die))
+    vector: Fraction = new * (3 * _active_width(feed_forward) + 8 * hidden) * act / _hbm(die)
     return gemm + vector + _attention_s(model, kind["attention"], die, size, chunk, prefix)
 
 
 def _projections(attention: Data, hidden: int) -> int:
     heads = attention["heads"]
     if attention["kind"] != "mla":
-        return hidden * attention["head_dim"] * (2 * heads + 2 * attention["kv_heads"])
+        return int(hidden * attention["head_dim"] * (2 * heads + 2 * attention["kv_heads"]))
     key, value = attention["qk_nope_head_dim"] + attention["qk_rope_head_dim"], attention["v_head_dim"]
     rank, latent = attention["q_lora_rank"], attention["kv_lora_rank"]
     query = hidden * heads * key if rank is None else hidden * rank + rank * heads * key
@@ -209,13 +212,15 @@ def _attention_s(model: Data, attention: Data, die: Data, size: int, chunk: int,
         flops = 4 * attention["heads"] * attention["head_dim"] * pairs
     span = min(prefix + chunk, window + chunk)
     rate = exact(die["peak_flops"]) * exact(die["attention_efficiency"])
-    return max(size * flops / rate, size * span * _token_bytes(model, attention) / _hbm(die))
+    return max(Fraction(size * flops) / rate, Fraction(size * span) * _token_bytes(model, attention) / _hbm(die))
 
 
 def _token_bytes(model: Data, attention: Data) -> Fraction:
     if attention["kind"] == "mla":
-        return (attention["kv_lora_rank"] + attention["qk_rope_head_dim"]) * exact(model["kv_bytes"])
-    return 2 * attention["kv_heads"] * attention["head_dim"] * exact(model["kv_bytes"])
+        elements = attention["kv_lora_rank"] + attention["qk_rope_head_dim"]
+    else:
+        elements = 2 * attention["kv_heads"] * attention["head_dim"]
+    return int(elements) * exact(model["kv_bytes"])
 
 
 def _kept_bytes(model: Data, name: str, tokens: int, chunk: int) -> Fraction:
@@ -245,9 +250,11 @@ def _weight_bytes(model: Data, name: str) -> Fraction:
     norms = kind["norms"] * hidden
     if attention["kind"] == "mla":
         norms += (attention["q_lora_rank"] or 0) + attention["kv_lora_rank"]
-    total = _projections(attention, hidden) * widths["attention"] + norms * widths["norms"]
+    counts = {"attention": _projections(attention, hidden), "norms": norms}
     if feed_forward["kind"] == "dense":
-        return total + matrices * hidden * feed_forward["width"] * widths["dense"]
-    total += hidden * feed_forward["experts"] * widths["router"]
-    total += matrices * hidden * feed_forward["shared_width"] * widths["dense"]
-    return total + feed_forward["experts"] * matrices * hidden * feed_forward["expert_width"] * widths["experts"]
+        counts["dense"] = matrices * hidden * feed_forward["width"]
+    else:
+        counts["dense"] = matrices * hidden * feed_forward["shared_width"]
+        counts["router"] = hidden * feed_forward["experts"]
+        counts["experts"] = feed_forward["experts"] * matrices * hidden * feed_forward["expert_width"]
+    return sum((int(count) * widths[group] for group, count in counts.items()), Fraction(0))

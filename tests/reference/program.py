@@ -38,7 +38,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Spill:
-    """Bytes of a chunk's KV that its stage keeps at a creditor: a stage number, or "host"."""
+    """Bytes of a chunk's KV that its stage keeps at a creditor: a stage number, or "host".
+
+    Stages that share a die share its memory: they are one creditor, under the number of the first of them.
+    """
 
     creditor: int | str
     spilled_bytes: Fraction
@@ -76,6 +79,8 @@ class Program:
     disabled_links: frozenset[frozenset[Die]]
     mesh: tuple[int, int] | None
     schedule: str
+    topology: str
+    order: list[list[Task]] | None
 
     @property
     def stages(self) -> int:
@@ -105,6 +110,13 @@ def _die(cell: Any) -> Die:
     return (int(cell[0]), int(cell[1]))
 
 
+def _order(lists: Any) -> list[list[Task]] | None:
+    """What each die runs, dies in the order of their first stages; rows are [wave, stage, chunk]."""
+    if lists is None:
+        return None
+    return [[Task(wave, chunk, stage) for wave, stage, chunk in rows] for rows in lists]
+
+
 def read_program(document: Mapping[str, Any]) -> Program:
     """Turn the "input" part of a worked example (plus the optional keys) into exact numbers."""
     integer_ns = bool(document.get("integer_ns", False))
@@ -113,7 +125,7 @@ def read_program(document: Mapping[str, Any]) -> Program:
     host = document.get("host")
     spills: dict[tuple[int, int], list[Spill]] = {}
     for row in document.get("spill") or []:
-        creditor = HOST if row["creditor"] == HOST else int(row["creditor"])
+        creditor = HOST if row["creditor"] == HOST else document["die_of"].index(document["die_of"][row["creditor"]])
         spills.setdefault((row["stage"], row["chunk"]), []).append(Spill(creditor, exact(row["bytes"])))
     for rows in spills.values():
         rows.sort(key=lambda spill: spill.order)
@@ -146,4 +158,6 @@ def read_program(document: Mapping[str, Any]) -> Program:
         ),
         mesh=(document["rows"], document["columns"]) if "rows" in document else None,
         schedule=document.get("schedule", "chunked"),
+        topology=document.get("topology", "mesh"),
+        order=_order(document.get("order")),
     )

@@ -23,9 +23,7 @@ def problems(data: Any, schema: dict[str, Any], root: dict[str, Any], path: str 
     return found
 
 
-def _broken(
-    keyword: str, value: Any, data: Any, schema: dict[str, Any], root: dict[str, Any], path: str
-) -> list[str]:
+def _broken(keyword: str, value: Any, data: Any, schema: dict[str, Any], root: dict[str, Any], path: str) -> list[str]:
     number = isinstance(data, int | float) and not isinstance(data, bool)
     match keyword:
         case "$ref":

@@ -75,7 +75,8 @@ def test_the_published_example_fits() -> None:
     "changes",
     [
         {"model": {"huggingface": "models/config.json", "weight_bytes": 1}},
-        {"model": {"name": "llama3-8b", "weight_bytes": dict.fromkeys(WIDTHS, 1), "kv_bytes": 1}},
+        {"model": {"name": "llama3-8b", "weight_bytes": {"experts": 0.5}, "kv_bytes": 1}},
+        {"model__weight_bytes": dict.fromkeys(WIDTHS, 1)},
         {"workload": {"trace": "arrivals.jsonl"}},
         {"workload": {"trace": [{"arrival_s": "5 ms", "tokens": "2k", "prefix_id": "a"}]}},
         {"costs": {"kind": "table", "path": "profile.csv"}},
@@ -108,6 +109,7 @@ def test_shipped_instances_fit() -> None:
         ({"hardware__die": ...}, "/hardware: required"),
         ({"model": {"nme": "x"}}, "/model: anyOf"),
         ({"model": "llama3-70b"}, "/model: anyOf"),
+        ({"model__weight_bytes": {"experts": 1}}, "/model: anyOf"),
         ({"costs": {}}, "/costs: oneOf"),
         ({"schema_version": "1"}, "/schema_version: const"),
         ({"objective": "speed"}, "/objective: enum"),
