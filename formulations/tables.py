@@ -85,7 +85,7 @@ class StageTables:
         p, e = np.triu_indices(grid.quanta + 1, 1)
         table = np.full((grid.quanta + 1, grid.quanta + 1), np.inf)
         table[p, e] = self.instance.stage_cost.stage_seconds(
-            die, *layers, size, grid.tokens[e] - grid.tokens[p], grid.cached + grid.tokens[p]
+            die, *layers, size, grid.tokens[e] - grid.tokens[p], grid.cached + grid.tokens[p], outside=np.inf
         )
         if head:
             table[:-1, -1] += self.instance.stage_cost.head_seconds(die, size)

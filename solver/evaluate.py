@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from formulations.bounds import nearest_rank
 from instances.check import check
+from instances.errors import InputError
 from instances.instance import Instance
 from instances.plan import Plan
 from instances.rules import Finding
@@ -61,13 +62,16 @@ class Evaluator:
         self._arrivals = lru_cache(maxsize=64)(self._wave_of_request)
 
     def value(self, plan: Plan) -> float | None:
-        """Objective of a plan that keeps the static rules; None if its replay deadlocks."""
+        """Objective of a plan that keeps the static rules; None if its replay deadlocks or its costs are not known."""
         return self.values([plan])[0]
 
     def values(self, plans: Sequence[Plan]) -> list[float | None]:
         """``value`` of each plan, in one call: sooner where they differ in chunk sizes and spilled tokens alone."""
+        try:
+            found = zip(plans, run_plans(self.lowering, plans), strict=True)
+        except InputError:  # a chunk outside a measured table
+            return [None] if len(plans) == 1 else [self.value(plan) for plan in plans]
         self.replays += len(plans)
-        found = zip(plans, run_plans(self.lowering, plans), strict=True)
         return [
             None if summary is None else self._objective(plan, summary.completion_ps / PICOSECONDS_PER_S)
             for plan, summary in found
@@ -80,7 +84,10 @@ class Evaluator:
             worst = broken[0]
             reason = f"{worst.rule}: {worst.where} (by {worst.amount:.6g} {worst.unit})"
             return Evaluation(plan, None, None, broken, reason)
-        replayed = self.replay(plan)
+        try:
+            replayed = self.replay(plan)
+        except InputError as error:  # a chunk outside a measured table
+            return Evaluation(plan, None, None, (), str(error))
         if replayed.deadlock:
             stuck = max(waiting.missing_units for waiting in replayed.run.waiting) / replayed.program.units_per_byte
             reason = replayed.reason or ""

@@ -7,6 +7,7 @@ import numpy as np
 from formulations.interface import EngineLimits
 from formulations.placement.place import PlacementResult, place
 from formulations.placement.problem import Flow
+from formulations.structure import islands
 from solver.backends.cpsat import solve_cpsat
 from solver.search import Placement, Search
 
@@ -37,7 +38,7 @@ def _remembered(search: Search, pairs: tuple[tuple[int, int], ...]) -> Placement
 
 def _placed(search: Search, pairs: tuple[tuple[int, int], ...]) -> Placement:
     mesh = search.instance.hardware.mesh()
-    dies = mesh.live_dies
+    dies = islands(search.instance)[0]
     hops = np.array([[mesh.hops(a, b) for b in dies] for a in dies])
     flows: list[Flow] = [(stage, stage + 1, 1.0) for stage in range(search.stages - 1)]
     flows += [(i, j, 1.0) for i, j in pairs]

@@ -11,6 +11,7 @@ import numpy as np
 
 from formulations.admissible import admissible_chunk_tokens
 from formulations.bounds import BatchBound, TimeBounds
+from formulations.structure import structural_reason
 from formulations.tables import StageTables
 from instances.instance import Instance
 from instances.plan import Plan, SpillRow
@@ -44,6 +45,8 @@ class Search:
         A plan that did not run, kept to say why a method found none.
     bounds
         What is proved for each batch, filled by ``prove``.
+    structural
+        Why no plan exists whatever is decided, from ``prove``.
     placements
         Placements found so far, by the partner stages that they keep together.
     """
@@ -63,6 +66,7 @@ class Search:
     compared: list[Compared] = field(default_factory=list)
     failed: Plan | None = None
     bounds: dict[int, BatchBound] = field(default_factory=dict)
+    structural: str | None = None
     placements: dict[tuple[tuple[int, int], ...], Placement] = field(default_factory=dict)
 
     @property
@@ -104,9 +108,10 @@ class Search:
         """The broken rule, by how much, and with how many chunks it was tried."""
         if self.failed is None:
             return "no plan was tried"
-        broken = self.evaluator.full(self.failed).violations
+        outcome = self.evaluator.full(self.failed)
+        broken = outcome.violations
         if not broken:
-            return "no plan was found"
+            return outcome.reason or "no plan was found"
         worst = max(broken, key=lambda finding: finding.amount)
         amount = f"{worst.amount / 1e9:.3g} GB" if worst.unit == "bytes" else f"{worst.amount:g} {worst.unit}"
         chunks = max(len(sizes) for sizes in self.failed.chunks.values())
@@ -137,6 +142,9 @@ class Search:
         The bound of the instance is the least over the batches, so a batch whose trivial bound is above the least found
         so far needs no more work.
         """
+        self.structural = structural_reason(self.instance)
+        if self.structural is not None:
+            return
         bounds = TimeBounds(self.instance, self.tables, self.chunks)
         batches = self.batches()
         least = math.inf
@@ -175,6 +183,8 @@ class Search:
     @property
     def infeasible_reason(self) -> str | None:
         """Why no plan exists, if that is proved for every batch."""
+        if self.structural is not None:
+            return self.structural
         reasons = [found.reason for found in self.bounds.values()]
         if not reasons or any(reason is None for reason in reasons):
             return None

@@ -23,8 +23,6 @@ from formulations.interface import EngineOutcome
 from formulations.spill.rows import MemoryRow
 
 Amounts = npt.NDArray[np.float64]
-UNIT_BYTES = 1e9
-"""The program counts gigabytes, which keeps coefficients near one."""
 
 
 @dataclass(frozen=True)
@@ -57,32 +55,37 @@ class SpillProblem:
 
 @dataclass(frozen=True)
 class SpillModel:
-    """The built program and its variables, in gigabytes: ``moved[s][k][j]`` and what the ``busiest`` die serves a wave."""
+    """The built program and its variables: ``moved[s][k][j]``, and what the ``busiest`` die serves a wave.
+
+    Amounts are in ``unit_bytes``, a thousandth of the largest memory, which keeps the engine's tolerances out of sight.
+    """
 
     problem: pulp.LpProblem
     moved: list[dict[int, list[pulp.LpVariable]]]
     busiest: pulp.LpVariable
     data: SpillProblem
+    unit_bytes: float
 
 
 def build(data: SpillProblem) -> SpillModel:
     """Build the program; the last chunk is never spilled, so j runs over 0..M-2."""
     stages, chunks = data.held_bytes.shape
     problem = pulp.LpProblem("spill", pulp.LpMinimize)
+    unit_bytes = max(float(data.free_bytes.max(initial=0.0)), float(data.held_bytes.max()), 1e-9) / 1000.0
     moved: list[dict[int, list[pulp.LpVariable]]] = []
     for s in range(stages):
-        most = np.cumsum(data.spillable_bytes[s, :-1]) / UNIT_BYTES
+        most = np.cumsum(data.spillable_bytes[s, :-1]) / unit_bytes
         moved.append(
             {
                 k: [problem.add_variable(f"moved_s{s}_k{k}_i{j}", 0.0, float(most[j])) for j in range(chunks - 1)]
                 for k in range(stages + 1)
-                if np.isfinite(data.cost_s_per_byte[s, k])
+                if chunks > 1 and np.isfinite(data.cost_s_per_byte[s, k])
             }
         )
     # Moving all chunks to one creditor, each once and then at every later chunk, bounds what a die can serve.
-    most_served = float(np.cumsum(data.spillable_bytes[:, :-1], axis=1).sum()) / UNIT_BYTES
+    most_served = float(np.cumsum(data.spillable_bytes[:, :-1], axis=1).sum()) / unit_bytes
     busiest = problem.add_variable("busiest", 0.0, most_served)
-    model = SpillModel(problem, moved, busiest, data)
+    model = SpillModel(problem, moved, busiest, data, unit_bytes)
     problem.setObjective(_traffic(model) + stages * busiest)
     _spill_monotone(model)
     _spill_within_chunk(model)
@@ -122,7 +125,7 @@ def _spill_within_chunk(model: SpillModel) -> None:
             if j:
                 terms += [(series[j - 1], -1.0) for series in creditors.values()]
             if terms:
-                limit = float(model.data.spillable_bytes[s, j]) / UNIT_BYTES
+                limit = float(model.data.spillable_bytes[s, j]) / model.unit_bytes
                 model.problem.addConstraint(pulp.LpAffineExpression(terms) <= limit, f"spill_within_chunk_s{s}_i{j}")
 
 
@@ -134,12 +137,12 @@ def _memory_admission(model: SpillModel) -> None:
         terms += [
             (model.moved[s][d][row.hosted[s]], 1.0) for s in range(stages) if row.hosted[s] >= 0 and d in model.moved[s]
         ]
-        spare = float(data.free_bytes[d] - data.held_bytes[d, row.chunk]) / UNIT_BYTES
+        spare = float(data.free_bytes[d] - data.held_bytes[d, row.chunk]) / model.unit_bytes
         if terms:
             model.problem.addConstraint(pulp.LpAffineExpression(terms) <= spare, f"memory_admission_{number}")
     for s, creditors in enumerate(model.moved):
         if stages in creditors:
-            limit = data.host_bytes / UNIT_BYTES
+            limit = data.host_bytes / model.unit_bytes
             model.problem.addConstraint(pulp.LpAffineExpression([(creditors[stages][-1], 1.0)]) <= limit, f"host_s{s}")
 
 
@@ -167,6 +170,6 @@ def amounts(model: SpillModel, outcome: EngineOutcome) -> Amounts:
     result = np.zeros((stages, chunks, stages + 1))
     for s, creditors in enumerate(model.moved):
         for k, series in creditors.items():
-            total = np.array([outcome.value_of(variable) for variable in series]) * UNIT_BYTES
+            total = np.array([outcome.value_of(variable) for variable in series]) * model.unit_bytes
             result[s, :-1, k] = np.maximum(np.diff(total, prepend=0.0), 0.0)
     return result

@@ -39,7 +39,7 @@ class MemoryRow:
 
 
 def memory_rows(start_s: Times, end_s: Times, transfer_s: Times, slack_s: float) -> list[MemoryRow]:
-    """Rows of every die, dominated ones left out.
+    """Rows of every die at the beginning and at the end of each of its tasks, dominated ones left out.
 
     Parameters
     ----------
@@ -48,25 +48,25 @@ def memory_rows(start_s: Times, end_s: Times, transfer_s: Times, slack_s: float)
     transfer_s
         Shape (N, M): time for the KV of a chunk to leave.
     slack_s
-        A chunk that leaves at most this much after a start counts as gone: the die would wait so long.
+        What happens at most this much after a start counts as before it, for the die would wait so long; what happens
+        so shortly before the next start counts as after it, for it can wait so long.
     """
-    waves, stages, chunks = start_s.shape
-    # Hosted at time t by stage s: chunks ended in the wave whose last chunk has not ended. -1 between waves.
-    ends = np.sort(end_s.transpose(1, 0, 2).reshape(stages, waves * chunks), axis=1)
+    _, stages, chunks = start_s.shape
+    ends = [np.sort(end_s[:, stage, :].ravel()) for stage in range(stages)]
     rows: set[MemoryRow] = set()
     for stage in range(stages):
         starts = start_s[:, stage, :].ravel()
-        until = np.append(starts[1:], end_s[-1, stage, -1])
-        ended = np.stack([np.searchsorted(ends[s], until, side="left") for s in range(stages)], axis=1)
-        # ended counts tasks of all waves; within a wave the last chunk's end releases everything.
-        hosted = np.where(ended % chunks == 0, -1, ended % chunks - 1)
-        hosted[:, stage] = -1
-        gone = end_s[:, stage, :] + transfer_s[stage][None, :]
-        for wave in range(waves):
-            left = np.searchsorted(np.maximum.accumulate(gone[wave]), start_s[wave, stage] + slack_s, side="right") - 1
-            for chunk in range(chunks):
-                row = hosted[wave * chunks + chunk]
-                rows.add(MemoryRow(stage, chunk, min(int(left[chunk]), chunk - 1), tuple(int(h) for h in row)))
+        gone = np.maximum.accumulate(end_s[:, stage, :] + transfer_s[stage], axis=1)
+        begins = starts + slack_s
+        for moments in (begins, np.maximum(begins, np.append(starts[1:], end_s[-1, stage, -1]) - slack_s)):
+            # Ends count tasks of all waves; within a wave the last chunk's end releases everything.
+            ended = np.stack([np.searchsorted(ends[s], moments, side="right") for s in range(stages)], axis=1)
+            hosted = np.where(ended % chunks == 0, -1, ended % chunks - 1)
+            hosted[:, stage] = -1
+            for task, moment in enumerate(moments):
+                wave, chunk = divmod(task, chunks)
+                left = int(np.searchsorted(gone[wave], moment, side="right")) - 1
+                rows.add(MemoryRow(stage, chunk, min(left, chunk - 1), tuple(hosted[task].tolist())))
     return _undominated(rows)
 
 

@@ -19,8 +19,8 @@ from instances.model import Model
 from instances.parameters import check_range, die_weight_bytes, growth_bytes_per_token, kv_held_bytes
 
 FloatArray = npt.NDArray[np.float64]
-WholeModelTime = Callable[[int, FloatArray, FloatArray], FloatArray]
-"""Seconds of all layers for (batch, chunk, prefix)."""
+WholeModelTime = Callable[[int, FloatArray, FloatArray, float | None], FloatArray]
+"""Seconds of all layers for (batch, chunk, prefix, time of points that are not known)."""
 
 
 class StageCost:
@@ -44,8 +44,11 @@ class StageCost:
         prefix: npt.ArrayLike,
         *,
         head: npt.ArrayLike = False,
+        outside: float | None = None,
     ) -> FloatArray:
         """compute(s, B, c, p): the layers, chunk_overhead_s, and the output head where ``head`` is true.
+
+        ``outside`` is the whole model's time at points outside a measured table; without it they are an error.
 
         ``head`` belongs to the last chunk of the last stage. With fitted or measured costs the whole model's time is
         shared among stages by their number of layers and nothing is added: overheads and head are in it already, and
@@ -62,7 +65,7 @@ class StageCost:
         with_head = np.asarray(head, dtype=np.bool_)
         if self._whole_model is not None:
             share = (stop - start) / self.model.layer_count
-            seconds = share * self._whole_model(sequences, c, p)
+            seconds = share * self._whole_model(sequences, c, p, outside)
             return np.broadcast_to(seconds, np.broadcast_shapes(seconds.shape, with_head.shape)).copy()
         # Parts that depend on the chunk alone stay in its shape; only attention needs the whole grid.
         flat: FloatArray = np.full(c.shape, die.chunk_overhead_s)
@@ -143,7 +146,7 @@ def make_costs(model: Model, spec: RooflineSpec | FittedSpec | TableSpec, base_d
     """
     match spec:
         case FittedSpec():
-            return StageCost(model, lambda batch, chunk, prefix: fitted_seconds(spec, batch, chunk, prefix))
+            return StageCost(model, lambda batch, chunk, prefix, _: fitted_seconds(spec, batch, chunk, prefix))
         case TableSpec():
             return StageCost(model, TimeTable(spec.profile(base_dir)).seconds)
         case RooflineSpec():

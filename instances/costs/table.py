@@ -24,8 +24,10 @@ class TimeTable:
             (profile.prefix[profile.chunk == chunk], profile.seconds[profile.chunk == chunk]) for chunk in self._chunks
         ]
 
-    def seconds(self, batch: int, chunk: FloatArray, prefix: FloatArray) -> FloatArray:
+    def seconds(self, batch: int, chunk: FloatArray, prefix: FloatArray, outside: float | None = None) -> FloatArray:
         """Whole-model time; rows are for one sequence, and a batch of B takes B times as long.
+
+        ``outside`` is the time of points outside what was measured; without it they are an error.
 
         Raises
         ------
@@ -43,7 +45,9 @@ class TimeTable:
         column = where_prefix.reshape(prefix.shape)
         low, high = grid[lower, column], grid[upper, column]
         result: FloatArray = batch * (low + share * (high - low))
-        if np.isnan(result).any():
+        if outside is not None:
+            result[np.isnan(result)] = outside
+        elif np.isnan(result).any():
             c, p = np.broadcast_arrays(chunk, prefix)
             self._refuse(c, p, result)
         return result

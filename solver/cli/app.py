@@ -112,12 +112,6 @@ for _name, _line in COMMANDS.items():
     app.command(_name, help=_line)(_entry)
 
 
-def main() -> NoReturn:
-    """Run the command line of this process and exit."""
-    app()
-    sys.exit(DONE)  # not reached: the group exits
-
-
 def _prepare_streams() -> None:
     """Give closed streams somewhere to go, and let no character of a name stop a result from being printed."""
     for name in ("stdout", "stderr"):

@@ -29,7 +29,7 @@ MOST_ENGINE_S = 8.0
 HOP_WEIGHT = 0.03
 """Extra cost of a further hop: a creditor stands still for the bytes it serves however far they go, but a long route
 holds links that others want."""
-SLACK_SHARE = 0.05
+SLACK_SHARE = 0.2
 """Share of a mean chunk that a die may wait for a write of its own to leave."""
 
 
@@ -106,7 +106,8 @@ def pooled_excess_bytes(problem: SpillProblem, start_s: Amounts, end_s: Amounts)
     held = np.diff(problem.held_bytes, axis=1, prepend=0.0)
     takes = np.broadcast_to(held, start_s.shape)
     released = np.broadcast_to(-problem.held_bytes[:, -1], (waves, stages))
-    times = np.concatenate([start_s.ravel(), end_s[:, :, -1].ravel()])
+    slack_s = SLACK_SHARE * float((end_s - start_s).mean())
+    times = np.concatenate([start_s.ravel() + slack_s, end_s[:, :, -1].ravel()])
     changes = np.concatenate([takes.ravel(), released.ravel()])
     # A release at the moment of a start comes first, as in the replay.
     order = np.lexsort((changes, times))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from formulations.bounds import BatchBound
 from instances.plan import Plan
@@ -18,6 +19,8 @@ Cuts = dict[Shape, list[int]]
 SHARES = tuple(0.8**step for step in range(20))
 """Largest chunks tried where memory binds, as shares of the largest that memory admits: a smaller workspace leaves more
 room for KV, and costs time."""
+OWN_SHARE = 0.6
+"""Share of the time for the search itself where the heuristics run too."""
 REFINEMENTS = 3
 """Halvings between the last share that failed and the first that ran."""
 
@@ -31,18 +34,18 @@ def exact(search: Search) -> Plan | None:
     3. Run the heuristics, and take over the best plan if it is better.
     4. Move single boundaries under the replay.
     """
+    heuristics = search.knobs["compare"] == "yes"
     search.note("cuts from the bound")
     batches = [batch for batch, found in search.bounds.items() if found.bound_s is not None]
     batches.sort(key=lambda batch: (search.bounds[batch].bound_s, batch))
+    own = replace(search, deadline=search.deadline.part(OWN_SHARE, math.inf)) if heuristics else search
     for batch in batches:
-        if _over(search):
-            break
         bound = search.bounds[batch].bound_s
         assert bound is not None
-        if search.incumbent.value is not None and bound >= search.incumbent.value:
+        if _over(own) or (search.incumbent.value is not None and bound >= search.incumbent.value):
             break
-        _batch(search, batch)
-    if search.knobs["compare"] == "yes":
+        _batch(own, batch)
+    if heuristics:
         compare(search)
     search.note("moving boundaries")
     polish(search)

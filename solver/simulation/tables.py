@@ -101,7 +101,8 @@ def _slots(program: Program) -> Int64s:
         return slots
     home = np.repeat(program.group_die, np.diff(program.group_slot_ptr))
     slots[:, c.POOL] = np.where(host, dies + at, at)
-    slots[:, c.STAGE] = np.where(host, _HOSTS_LAST, program.slot_stage)
+    slots[:, c.STAGE] = program.slot_stage
+    slots[host, c.STAGE] = _HOSTS_LAST
     slots[:, c.WRITE_PATH] = np.where(host, dies * dies + at, home * dies + at)
     slots[:, c.READ_PATH] = np.where(host, dies * dies + dies + at, at * dies + home)
     return slots

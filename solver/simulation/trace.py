@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from solver.simulation.columns import ACTIVATION, FETCH, WRITE
 from solver.simulation.engine import Events, Run
 from solver.simulation.program import Program
@@ -69,15 +71,25 @@ def _compute(program: Program, run: Run) -> Iterator[Event]:
 
 
 def _arrows(program: Program, run: Run, events: Events) -> Iterator[Event]:
-    for number, (kind, _, _, task, *_) in enumerate(events.transfers.tolist()):
-        reader = int(program.successor[task])
-        if kind == ACTIVATION and run.end_ps[reader] >= 0:
-            # An arrow leaves the slice that encloses its start: just before the end.
-            leaves = max(int(run.start_ps[task]), int(run.end_ps[task]) - 1)
-            common = {"name": "activation", "cat": "activation", "id": number, "tid": _COMPUTE_TRACK}
-            yield {**common, "ph": "s", "pid": int(program.die[task]), "ts": leaves / _PS_PER_US}
-            arrives = int(run.start_ps[reader]) / _PS_PER_US
-            yield {**common, "ph": "f", "bp": "e", "pid": int(program.die[reader]), "ts": arrives}
+    number = len(events.transfers)
+    for transfer, (kind, _, _, task, *_) in enumerate(events.transfers.tolist()):
+        if kind == ACTIVATION:
+            yield from _arrow(program, run, transfer, task)
+    # Inside a die there is no transfer, only the hand-over.
+    reader = program.successor
+    for task in np.flatnonzero((reader >= 0) & (program.die[reader] == program.die)).tolist():
+        yield from _arrow(program, run, number + task, task)
+
+
+def _arrow(program: Program, run: Run, number: int, task: int) -> Iterator[Event]:
+    reader = int(program.successor[task])
+    if run.end_ps[reader] >= 0:
+        # An arrow leaves the slice that encloses its start: just before the end.
+        leaves = max(int(run.start_ps[task]), int(run.end_ps[task]) - 1)
+        common = {"name": "activation", "cat": "activation", "id": number, "tid": _COMPUTE_TRACK}
+        yield {**common, "ph": "s", "pid": int(program.die[task]), "ts": leaves / _PS_PER_US}
+        arrives = int(run.start_ps[reader]) / _PS_PER_US
+        yield {**common, "ph": "f", "bp": "e", "pid": int(program.die[reader]), "ts": arrives}
 
 
 def _transfers(program: Program, events: Events) -> Iterator[Event]:

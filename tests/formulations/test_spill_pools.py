@@ -92,7 +92,6 @@ def test_a_pair_shares_seven_chunks() -> None:
     assert _row(2, 3.4)[1] is None
 
 
-@pytest.mark.xfail(strict=True, reason="starts that only a transfer keeps apart from a release count as a full slot")
 @pytest.mark.parametrize("memory_chunks", [3.4, 3.0, 2.6])
 def test_four_stages_share_ten_chunks(memory_chunks: float) -> None:
     # In lockstep four stages hold 1 + 2 + 3 + 4 = 10 chunks at any time, 2.5 a die. Three waves take 3*4 + 3 = 15 s.
@@ -116,7 +115,6 @@ def test_less_than_the_chunks_of_a_slot() -> None:
         (9, 81.8),
     ],
 )
-@pytest.mark.xfail(strict=True, reason="starts that only a transfer keeps apart from a release count as a full slot")
 def test_sixteen_stages_in_a_pool(memory_chunks: float, most_s: float) -> None:
     # Sixteen chunks, four waves: 4*16 + 15 = 79 s without a limit. A chunk's KV takes 0.01 s over a link.
     instance = _instance(16, 16, 4, memory_chunks, mesh=(4, 4), link=CHUNK_BYTES / 0.01)

@@ -92,6 +92,9 @@ def test_messages(data: object, message: str) -> None:
 def test_first_of_several_problems() -> None:
     with pytest.raises(InputError, match=r"^flag: 1 is not allowed; expected true or false$"):
         Sample.parse({"whole": "x", "flag": 1, "inner": []})
+    # Not the deeper one of another field.
+    with pytest.raises(InputError, match=r"^split: 3 is not allowed; expected 'even' or 'free' or a list$"):
+        Sample.parse({"split": 3, "width": {"number": "x"}})
 
 
 def test_what_is_missing_is_no_null() -> None:
@@ -150,6 +153,11 @@ def test_documents_built_in_python_name_the_field_too() -> None:
         Sample(split=3, whole="x")  # type: ignore[arg-type]  # the point of the test
     problem = first_problem(Sample, caught.value, "f.json")
     assert (problem.field, problem.value, problem.file) == ("whole", "x", "f.json")
+    with pytest.raises(ValidationError) as caught:
+        Sample(split=3)  # type: ignore[arg-type]  # the point of the test
+    assert (
+        str(first_problem(Sample, caught.value, None)) == "split: 3 is not allowed; expected 'even' or 'free' or a list"
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,11 +168,12 @@ def test_documents_built_in_python_name_the_field_too() -> None:
         ('{"a": 1}}', "complete, valid JSON .Extra data at column 9"),
         ('{"a": 1,}', "complete, valid JSON"),
         ('{\n"a": 1\n"b": 2}', "line 3, column 1"),
+        (f'{{"{"a" * 500}": 1, "b": x}}', r": 'a{9}\": 1, .* is not allowed"),
         ("{'a': 1}", "complete, valid JSON"),
         ('{"a": NaN}', "'NaN' is not allowed; expected JSON without NaN or Infinity"),
         ('{"a": [Infinity]}', "'Infinity' is not allowed"),
         ('{"a": -Infinity}', "'-Infinity' is not allowed"),
-        ('{"a": 1, "b": 2, "a": 3}', "a: 'a' is not allowed; expected each key once"),
+        ('{"b": 1, "a": 2, "a": 3}', "a: 'a' is not allowed; expected each key once"),
         ('{"x": [{"rows": 1, "rows": 1}]}', "rows: 'rows' is not allowed; expected each key once"),
         ("[" * 100_000, "nested less deeply"),
         ("[" * 100_000 + "]" * 100_000, "nested less deeply"),

@@ -92,5 +92,9 @@ def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
         Pipeline.parse({"stages": 2, **changes})
 
 
+def test_given_layers_may_be_as_few_as_one_a_stage() -> None:
+    assert Pipeline.parse({"stages": 2, "layers": [1, 4]}).layers == (1, 4)
+
+
 def test_units_of_the_quantum() -> None:
     assert Pipeline.parse({"stages": 1, "chunk_quantum": "2k"}).chunk_quantum == 2048

@@ -51,6 +51,8 @@ def test_keys_for_other_policies_are_kept() -> None:
         ({"requests": 2}, "expected requests and tokens, or a trace"),
         ({"tokens": 2}, "expected requests and tokens, or a trace"),
         ({"requests": 2, "tokens": 4, "trace": [{"tokens": 4}]}, "expected either trace, or requests and tokens, not"),
+        ({"requests": 2, "trace": [{"tokens": 4}]}, "expected either trace, or requests and tokens, not both"),
+        ({"tokens": 2, "trace": [{"tokens": 4}]}, "expected either trace, or requests and tokens, not both"),
         ({"cached_tokens": 2, "trace": [{"tokens": 4}]}, "expected either trace, or requests and tokens, not both"),
         ({"trace": []}, "expected a trace of at least one request"),
         ({"trace": {"tokens": 4}}, 'trace: {"tokens": 4} is not allowed; expected a list'),

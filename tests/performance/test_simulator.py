@@ -39,8 +39,8 @@ def test_simpy_agrees(size: Size) -> None:
 
 
 def test_simpy_agrees_where_tasks_wait_for_memory() -> None:
-    # Two stages that keep most of three chunks at their hosts. Chunk 2 needs 9 + 8 + 7 = 24 units at home, 4 with the
-    # first two away; there are 20, so that it waits for a write that takes longer than the chunk before.
+    # Each of two stages keeps 8 of the 9 bytes of its first chunk at its host. The second needs 8 bytes more, there are
+    # 16 in all: it waits until the write has arrived.
     document = {
         "die_of": [[0, 0], [0, 1]],
         "compute_s": [[1.13, 1.27, 1.31, 1.09], [1.21, 1.03, 1.17, 1.39]],
@@ -49,13 +49,13 @@ def test_simpy_agrees_where_tasks_wait_for_memory() -> None:
         "arrivals_s": [0, 0.37],
         "link_bytes_per_s": 2.3,
         "hop_latency_s": 0.011,
-        "host": {"host_bytes": 1000, "host_bytes_per_s": 1.9},
+        "host": {"host_bytes": 1000, "host_bytes_per_s": 7.3},
         "spill": [
             {"stage": stage, "chunk": chunk, "creditor": "host", "bytes": kept}
             for stage in range(2)
             for chunk, kept in enumerate((8, 7, 6))
         ],
-        "capacity_bytes": [20, 20],
+        "capacity_bytes": [16, 16],
     }
     program = read_program(document)
     unlimited = replace(program, capacity_units=np.full(2, NO_LIMIT_UNITS))

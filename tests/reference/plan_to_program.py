@@ -28,6 +28,8 @@ def lower(instance: Data, plan: Data) -> dict[str, Any]:
     dies = [_die(hardware, cell) for cell in plan["placement"]]
     return {
         "die_of": plan["placement"],
+        "schedule": plan["schedule"],
+        "topology": hardware.get("topology", "mesh"),
         "waves": [_wave(instance, plan, stages, dies, wave) for wave in waves],
         "capacity_bytes": [exact(die["hbm_bytes"]) for die in dies],
         "static_bytes": [_static_bytes(instance["model"], plan, stages, s, waves) for s in range(len(stages))],
@@ -119,17 +121,21 @@ def _wave(instance: Data, plan: Data, stages: list[list[str]], dies: Sequence[Da
 
 
 def _static_bytes(model: Data, plan: Data, stages: list[list[str]], s: int, waves: list[list[Any]]) -> Fraction:
-    """Weights (embedding on stage 0, head and last norm on the last stage) and the largest workspace of all waves."""
-    widths = _widths(model)
-    total: Fraction = sum((_weight_bytes(model, name) for name in stages[s]), Fraction(0))
+    """Weights (embedding on stage 0, head and last norm on the last stage) and the largest workspace of all waves.
+
+    A die with two stages, as in a V, has the weights of both, tied tables once, and the larger workspace.
+    """
+    widths, placement = _widths(model), plan["placement"]
+    held = [name for names, die in zip(stages, placement, strict=True) if die == placement[s] for name in names]
+    total: Fraction = sum((_weight_bytes(model, name) for name in held), Fraction(0))
     tables = int(model["vocab"] * model["hidden"])
-    at_first, at_last = s == 0, s == len(stages) - 1
+    at_first, at_last = placement[s] == placement[0], placement[s] == placement[-1]
     if model["tied_embeddings"] and at_first and at_last:
         total += tables * max(widths["embedding"], widths["head"])
     else:
         total += tables * (at_first * widths["embedding"] + at_last * widths["head"])
     total += at_last * int(model["hidden"]) * widths["norms"]
-    width = max(_active_width(model["kinds"][name]["feed_forward"]) for name in stages[s])
+    width = max(_active_width(model["kinds"][name]["feed_forward"]) for name in held)
     largest = max(len(wave) * max(plan["chunks"][str(_shape(wave[0])[0] - _shape(wave[0])[1])]) for wave in waves)
     workspace: Fraction = largest * (2 * model["hidden"] + width) * exact(model["activation_bytes"])
     return total + workspace

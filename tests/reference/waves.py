@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tests.reference.lowering import die_programs
 from tests.reference.network import Network, Transfer, die_place
 from tests.reference.program import Die, Place, Program, Task, exact, read_program
 from tests.reference.simulator import Event, Simulator
@@ -28,14 +29,17 @@ class Outcome:
 
 
 class SeamNetwork(Network):
-    """Links that cross a wafer edge have their own speed; a transfer goes at the slowest link of its route."""
+    """Links that cross a wafer edge have their own speed; a transfer goes at the slowest link of its route.
+
+    A switch has no such links.
+    """
 
     def __init__(self, program: Program, wafer: Die, seam_bytes_per_s: Fraction) -> None:
         super().__init__(program)
         self.wafer, self.seam_bytes_per_s = wafer, seam_bytes_per_s
 
     def bandwidth(self, source: Place, target: Place) -> Fraction:
-        if source[0] != 0 or target[0] != 0:
+        if source[0] != 0 or target[0] != 0 or self.program.topology == "switch":
             return super().bandwidth(source, target)
         slowest = [self.speed(one, other) for one, other in self.route(source[1:], target[1:])]
         return min(slowest)
@@ -49,7 +53,8 @@ class SeamNetwork(Network):
         self, kind: str, task: Task, source: Place, target: Place, sent_bytes: Fraction, ready_ps: int
     ) -> Transfer:
         """Link after link where that is asked for, each at its own speed; else as the base class has it."""
-        if not (self.program.store_and_forward and source[0] == 0 and target[0] == 0):
+        seamed = source[0] == 0 and target[0] == 0 and source != target and self.program.topology != "switch"
+        if not (self.program.store_and_forward and seamed):
             return super().send(kind, task, source, target, sent_bytes, ready_ps)
         links = self.route(source[1:], target[1:])
         at_ps = ready_ps
@@ -73,10 +78,7 @@ class WaveSimulator(Simulator):
         self.programs = [_program_of_wave(document, wave) for wave in document["waves"]]
         super().__init__(self.programs[0])
         self.network = SeamNetwork(self.programs[0], document["wafer_shape"], exact(document["wafer_link_bytes_per_s"]))
-        self.order_of = {
-            die: [Task(w, i, s) for w, program in enumerate(self.programs) for i in range(program.chunks)]
-            for s, die in enumerate(self.program.die_of)
-        }
+        self.order_of = die_programs(self.program, [program.chunks for program in self.programs])
 
     def activation_ready(self, task: Task) -> int | None:
         if task.stage == 0:

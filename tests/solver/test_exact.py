@@ -84,6 +84,7 @@ def test_spill_is_whole_tokens_within_chunks() -> None:
         {"workload": {"requests": 3, "tokens": 2000, "cached_tokens": 300}},
         {"workload": {"trace": [{"arrival_s": 0.001 * i, "tokens": 700 + 300 * (i % 3)} for i in range(7)]}},
         {"hardware__wafers": [1, 2], "hardware__wafer_link_bytes_per_s": "1 GB/s"},
+        {"costs": {"kind": "table", "rows": [[c, p, (c + 0.1 * p) / 1e6] for c in (256, 1024) for p in (0, 2048)]}},
         {"hardware__dies": [{"at": [0, 1], "peak_flops": "0.5 TFLOP/s"}]},
     ],
     ids=lambda changes: ",".join(changes),

@@ -10,52 +10,68 @@ from typing import Any
 import numpy as np
 from google.protobuf.proto import serialize_length_prefixed
 
-from instances.mesh import Mesh
+from instances.errors import InfeasibleError
 from solver.export.chakra.graph import PS_PER_US, chakra_nodes, whole_us
 from solver.export.chakra.nodes import Node, NodeType
 from solver.export.chakra.order import checked_order
 from solver.export.chakra.schema import SCHEMA_VERSION, messages
 from solver.export.source import Source
+from solver.simulation.engine import Run
 from solver.simulation.program import Program
+from solver.simulation.waiting import describe
 
 NAME = "plan"
 """Files are called plan.0.et, plan.1.et and so on: ASTRA-sim is told ``folder/plan``."""
 
 
 def write(source: Source, folder: Path) -> str:
-    """Write a file for every die of the mesh into a folder, NPUs numbered row by row.
+    """Write a file for every die of the source's mesh into a folder (see ``write_traces``)."""
+    mesh = source.instance.hardware.mesh()
+    nodes = write_traces(source.program, source.run, (mesh.rows, mesh.columns), source.origin, folder)
+    error_us = np.abs(rounding_error_us(source.program))
+    return (
+        f"{mesh.rows * mesh.columns} traces with {nodes} nodes; rounding to whole microseconds moves the compute "
+        f"time of a die by {error_us.max():.3g} us at most, of all dies by {error_us.sum():.3g} us"
+    )
+
+
+def write_traces(program: Program, run: Run, grid: tuple[int, int], origin: dict[str, str], folder: Path) -> int:
+    """Write a file for every die of a grid of rows and columns, NPUs numbered row by row; return the number of nodes.
 
     A die that runs nothing, or is dead, has a file without nodes: ASTRA-sim opens one for each NPU of its network.
     Node numbers are unique over all files. Durations are rounded to the nearest microsecond, halves up, since the
     format has no finer ones; each file's metadata say by how much in total, and ``exact_ps`` of a node is its duration.
     Bytes are rounded up.
 
+    Parameters
+    ----------
+    origin
+        Attributes for the metadata of each file.
+
     Raises
     ------
+    ValueError
+        If the run was not traced.
     InfeasibleError
-        If ASTRA-sim would wait for ever (see ``checked_order``).
+        If the run deadlocked, or ASTRA-sim would wait for ever (see ``checked_order``).
     """
-    program, mesh = source.program, source.instance.hardware.mesh()
-    npu_of_die = [row * mesh.columns + column for row, column in program.network.dies.tolist()]
-    nodes = chakra_nodes(program, source.run, npu_of_die)
+    rows, columns = grid
+    npu_of_die = [row * columns + column for row, column in program.network.dies.tolist()]
+    if run.deadlock:
+        raise InfeasibleError("deadlock", describe(program, run.waiting, int((run.end_ps < 0).sum())))
+    nodes = chakra_nodes(program, run, npu_of_die)
     order = checked_order(nodes)
     number = np.argsort(order).tolist()
     at_npu: dict[int, list[int]] = defaultdict(list)
     for position in order:
         at_npu[nodes[position].npu].append(position)
-    error_us = rounding_error_us(program)
-    for npu in range(mesh.rows * mesh.columns):
+    for npu in range(rows * columns):
         die = npu_of_die.index(npu) if npu in npu_of_die else None
         with (folder / f"{NAME}.{npu}.et").open("wb") as file:
-            serialize_length_prefixed(_metadata(source, mesh, npu, die, error_us), file)
+            serialize_length_prefixed(_metadata(program, origin, divmod(npu, columns), die), file)
             for position in at_npu[npu]:
                 serialize_length_prefixed(_node(program, nodes, number, position), file)
-    total_us = float(np.abs(error_us).sum())
-    largest_us = float(np.abs(error_us).max(initial=0.0))
-    return (
-        f"{mesh.rows * mesh.columns} traces, {len(nodes)} nodes; durations rounded to 1 us: "
-        f"{largest_us:.3g} us off at most over a die's tasks, {total_us:.3g} us over all"
-    )
+    return len(nodes)
 
 
 def rounding_error_us(program: Program) -> Any:
@@ -64,16 +80,16 @@ def rounding_error_us(program: Program) -> Any:
     return np.bincount(program.die, weights=error_ps, minlength=program.dies) / PS_PER_US
 
 
-def _metadata(source: Source, mesh: Mesh, npu: int, die: int | None, error_us: Any) -> Any:
-    row, column = divmod(npu, mesh.columns)
-    stages = [] if die is None else np.flatnonzero(source.program.die_of_stage() == die).tolist()
-    attributes = [_attribute(name, "string_val", value) for name, value in source.origin.items()]
+def _metadata(program: Program, origin: dict[str, str], place: tuple[int, int], die: int | None) -> Any:
+    stages = [] if die is None else np.flatnonzero(program.die_of_stage() == die).tolist()
+    error_us = 0.0 if die is None else float(rounding_error_us(program)[die])
+    attributes = [_attribute(name, "string_val", value) for name, value in origin.items()]
     attributes += [
-        _attribute("row", "int32_val", row),
-        _attribute("column", "int32_val", column),
+        _attribute("row", "int32_val", place[0]),
+        _attribute("column", "int32_val", place[1]),
         _attribute("stages", "string_val", ",".join(map(str, stages))),
         _attribute("duration_rounding", "string_val", "to the nearest microsecond, halves up"),
-        _attribute("duration_rounding_error_us", "double_val", 0.0 if die is None else float(error_us[die])),
+        _attribute("duration_rounding_error_us", "double_val", error_us),
     ]
     return messages().metadata(version=SCHEMA_VERSION, attr=attributes)
 

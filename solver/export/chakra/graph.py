@@ -77,7 +77,7 @@ class _Builder:
         # At each creditor (group, die or -1 for the host): what nobody asked back yet; who asked last, and for what.
         kept: dict[tuple[int, int], list[int]] = defaultdict(list)
         asked: dict[tuple[int, int], tuple[int, list[int]]] = {}
-        for kind, source, target, task, units, requested, _, arrival in events_of(self.run).transfers.tolist():
+        for kind, source, target, task, units, requested, start, arrival in events_of(self.run).transfers.tolist():
             size = max(CONTROL_BYTES, -(-units // self.program.units_per_byte))
             group = int(self.program.group[task])
             if kind == ACTIVATION:
@@ -98,25 +98,29 @@ class _Builder:
                 # What an earlier task asked for is complete: this one started after that task's end.
                 if asked.get((group, source), (-1, []))[0] != task:
                     asked[group, source] = task, kept.pop((group, source), [])
-                fetched = self._fetch(task, source, target, size, requested, arrival, asked[group, source][1])
+                times_ps = requested, start, arrival
+                fetched = self._fetch(task, source, target, size, times_ps, asked[group, source][1])
                 (self.ends[task] if self.program.overlap else self.nodes[task].deps).append(fetched)
         for task, reader in enumerate(self.program.successor.tolist()):
             if reader >= 0 and self.program.die[task] == self.program.die[reader]:
                 self.begins[reader] += self.ends[task]
 
     def _fetch(
-        self, task: int, source: int, target: int, size: int, requested: int, arrival: int, kept: list[int]
+        self, task: int, source: int, target: int, size: int, times_ps: tuple[int, int, int], kept: list[int]
     ) -> int:
-        """Add a fetch, which begins with its task; what is complete when it is there."""
-        name = f"remote fetch {self._label(task)}"
+        """Add a fetch, which begins with its task; what is complete when it is there.
+
+        ``times_ps`` has when it was requested, started and there; ``kept`` what must be at the creditor.
+        """
+        name, (requested, start, arrival) = f"remote fetch {self._label(task)}", times_ps
         if source < 0:
             npu = self.npu_of_die[target]
-            loaded = self._add(Node(npu, NodeType.MEM_LOAD, name, requested, list(kept), size_bytes=size))
+            loaded = self._add(Node(npu, NodeType.MEM_LOAD, name, start, list(kept), size_bytes=size))
             self.waits.append((loaded, self.begins[task]))
             return loaded
         ask, heard = self._message(f"request of {name}", target, source, CONTROL_BYTES, requested, requested)
         self.waits.append((ask, self.begins[task]))
-        sent, received = self._message(name, source, target, size, requested, arrival)
+        sent, received = self._message(name, source, target, size, start, arrival)
         self.nodes[sent].deps += [heard, *kept]
         return received
 

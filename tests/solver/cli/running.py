@@ -12,7 +12,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from solver.cli import app
+from solver.cli.app import app
 from tests.shared_data import REPOSITORY
 
 

@@ -34,17 +34,12 @@ def _assert_same_times(program: Program, outcome: Run, nodes: list[WireNode], **
     assert not outcome.deadlock
     times = run_traces(nodes, **network)
     assert len(times) == len(nodes), "nothing waits for ever"
+    starts_us = (outcome.compute_start_ps / 1e6).tolist()
+    durations_us = (program.duration_ps / 1e6).tolist()
+    labels = zip(program.wave.tolist(), program.stage.tolist(), program.chunk.tolist(), strict=True)
     expected = {
-        label: (compute_start_ps / 1e6, (compute_start_ps + duration_ps) / 1e6)
-        for *label, compute_start_ps, duration_ps in zip(
-            program.wave.tolist(),
-            program.stage.tolist(),
-            program.chunk.tolist(),
-            outcome.compute_start_ps.tolist(),
-            program.duration_ps.tolist(),
-            strict=True,
-        )
-        for label in [tuple(label)]
+        label: (start_us, start_us + duration_us)
+        for label, start_us, duration_us in zip(labels, starts_us, durations_us, strict=True)
     }
     measured = {
         tuple(node.value(name) for name in ("wave", "stage", "chunk")): times[node.id]
@@ -68,7 +63,7 @@ def pipelines(draw: st.DrawFn) -> dict[str, Any]:
     stages, chunks = draw(st.integers(2, 4)), draw(st.integers(1, 5))
     waves = draw(st.integers(1, 3))
     microseconds = st.integers(1, 9).map(lambda us: us * US)
-    document = line(draw(st.lists(st.lists(microseconds, min_size=chunks, max_size=chunks), min_size=stages, max_size=stages)))
+    document = line([[draw(microseconds) for _ in range(chunks)] for _ in range(stages)])
     document["arrivals_s"] = sorted(draw(st.integers(0, 30)) * US for _ in range(waves))
     document["overlap"] = draw(st.booleans())
     document["max_in_flight"] = draw(st.none() | st.integers(1, stages + 1))

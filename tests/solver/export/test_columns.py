@@ -61,9 +61,9 @@ def test_rows_show_the_run() -> None:
     assert _rows(tables["stalls"], "die_column", "start_s", "length_s") == [(1, 5.0, 2.0)]
     links = _rows(tables["links"], "link", "bandwidth_bytes_per_s", "carried_bytes", "busy_s")
     assert links[0] == ("(0,0)->(0,1)", 1.0, 4.0, 4.0)
-    host = [row for row in _rows(tables["memory"], "memory", "time_s", "used_bytes", "hosted_bytes") if row[0] == "host"]
+    memory = _rows(tables["memory"], "memory", "time_s", "used_bytes", "hosted_bytes")
     # The host has its byte from the grant at 2 to the release at 7.
-    assert host == [("host", 2.0, 1.0, 1.0), ("host", 7.0, 0.0, 0.0)]
+    assert [row for row in memory if row[0] == "host"] == [("host", 2.0, 1.0, 1.0), ("host", 7.0, 0.0, 0.0)]
 
 
 def test_without_overlap_compute_starts_after_the_fetches() -> None:
@@ -106,7 +106,9 @@ def test_sums_and_peaks_are_those_of_the_run(document: dict[str, Any]) -> None:
     assert (transfers["start_s"] <= transfers["arrival_s"]).all()
 
 
-@pytest.mark.parametrize(("to", "read"), [("parquet", pyarrow.parquet.read_table), ("arrow", pyarrow.feather.read_table)])
+@pytest.mark.parametrize(
+    ("to", "read"), [("parquet", pyarrow.parquet.read_table), ("arrow", pyarrow.feather.read_table)]
+)
 def test_files_give_the_tables_back(tmp_path: Path, to: str, read: Any) -> None:
     result = spilling_result()
     said = export_result(result, to, tmp_path / "tables")

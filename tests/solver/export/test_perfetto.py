@@ -30,7 +30,7 @@ def test_a_plan_that_moves_everything_about_gives_a_sound_trace(tmp_path: Path, 
     phases = assert_sound(document)
     # 4 waves of 8 chunks on 4 stages are 128 tasks with 96 activations between stages. 7 chunks of each wave and stage
     # make 3 writes, and so do 7 chunks fetch from 3 places: 2 * 4*4*7*3 = 672 more slices. Two thirds of the 336
-    # fetches stall a die: 224. On links: an activation holds 1, the three writes or fetches hold 2 (the diagonal), 1 and 1.
+    # fetches stall a die: 224. On links, an activation holds 1, and three writes or fetches hold 2 (diagonal), 1 and 1.
     assert phases["s"] == phases["f"] == 96
     assert phases["X"] == 128 + 672 + 224 + 96 + 2 * 4 * 4 * 7 * 4
     assert phases["C"] > 0

@@ -76,7 +76,7 @@ def _assert_arrows(
 
 
 def _on_a_slice(spans: list[tuple[float, float]], moment: float) -> bool:
-    """Whether one of the spans, which are in order of their starts, holds the moment; the last to begin is likeliest."""
+    """Whether one of the spans, which are in order of their starts, holds the moment; most likely the last to begin."""
     begun = bisect_right(spans, moment, key=lambda span: span[0])
     return any(spans[place][1] >= moment for place in reversed(range(begun)))
 

@@ -1,4 +1,4 @@
-"""Reads Chakra traces byte by byte, by the rules of protobuf's wire format: a witness that shares no code with the writer.
+"""Reads Chakra traces byte by byte, by the rules of protobuf's wire format: a witness apart from the writer's library.
 
 Field numbers are those of the public schema (``et_def.proto`` of mlcommons/chakra).
 """
@@ -47,9 +47,8 @@ def read_traces(folder: Path) -> tuple[list[dict[str, Any]], list[WireNode]]:
     for npu in sorted(paths):
         first, *others = _delimited(paths[npu].read_bytes())
         fields = _fields(first)
-        metadata.append(
-            {"version": fields[1][0].decode()} | {key: value for key, (_, value) in _attributes(fields.get(2, [])).items()}
-        )
+        attributes = {name: value for name, (_, value) in _attributes(fields[2]).items()}
+        metadata.append({"version": fields[1][0].decode(), **attributes})
         nodes += [_node(npu, _fields(message)) for message in others]
     return metadata, nodes
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from solver.simulation.engine import run
 from solver.simulation.program_file import read_program
+from tests.reference.network import SWITCH
 from tests.reference.program import Place
 from tests.reference.simulator import Simulator
 
@@ -27,7 +28,8 @@ class ReplayLog:
     Parameters
     ----------
     transfers
-        Kind, task (wave, chunk, stage), from, to, bytes, start and arrival (ps), in the order of the requests.
+        Kind, task (wave, chunk, stage), from, to, bytes, start and arrival (ps), in the order of the requests; without
+        those inside a die, which take no link and no time.
     holds
         From, to, start and end (ps) of the time for which each link of each transfer was held, in the same order.
     die_memory, host_memory
@@ -51,6 +53,8 @@ def witness_log(simulator: Simulator) -> ReplayLog:
     transfers: list[Sent] = []
     holds: list[Hold] = []
     for sent in simulator.transfers:
+        if sent.source == sent.target:
+            continue
         label = (sent.task.wave, sent.task.chunk, sent.task.stage)
         transfers.append((sent.kind, label, sent.source, sent.target, sent.sent_bytes, sent.start_ps, sent.arrival_ps))
         holds += [(*link, *held_ps) for link, held_ps in zip(sent.links, sent.held_ps, strict=True)]
@@ -73,6 +77,8 @@ def engine_log(document: dict[str, Any]) -> ReplayLog:
         return (0, *cells[die]) if die >= 0 else (1, *cells[other])
 
     def end(row: int, column: int, other_row: int, other_column: int) -> Place:
+        if row < -1:
+            return SWITCH
         return (0, row, column) if row >= 0 else (1, other_row, other_column)
 
     def in_bytes(units: int) -> Fraction:

@@ -20,7 +20,7 @@ COMPARED = ("deadlock", "makespan_s", "latency_s", "peak_memory_bytes", "stall_s
 BATCHES, PROGRAMS_PER_BATCH = 10, 100
 
 
-def _differences(document: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+def differences(document: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
     """Key -> (engine, witness), where they differ: in the result, or in the log of everything that happened."""
     simulator = replay(document)
     engine, witness = replay_document(document), simulator.result()
@@ -43,11 +43,11 @@ def _memory_waits(engine: dict[str, Any]) -> list[tuple[int, float]]:
 @settings(max_examples=300)
 @given(programs())
 def test_engine_and_witness_agree(document: dict[str, Any]) -> None:
-    assert _differences(document) == {}
+    assert differences(document) == {}
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_engine_and_witness_agree_in_bulk(batch: int) -> None:
     for number in range(PROGRAMS_PER_BATCH):
         document = random_program(np.random.default_rng((batch, number)))
-        assert _differences(document) == {}, document
+        assert differences(document) == {}, document
