@@ -54,13 +54,16 @@ def heaviest_stages(instance: Instance, waves: Iterable[Wave]) -> tuple[int, int
         return 0, 0
     counts = Counter((wave.size, wave.shape) for wave in waves)
     parts = _parts(split)
-    work = [
-        sum(
-            count * float(cost.stage_seconds(die, *part, size, tokens - cached, cached))
-            for (size, (tokens, cached)), count in counts.items()
-        )
-        for part in parts
-    ]
+    # Fitted and measured times of the whole model are shared by layers, and may not be known for a whole request.
+    work = [float(stop - start) for start, stop in parts]
+    if isinstance(instance.costs, RooflineSpec):
+        work = [
+            sum(
+                count * float(cost.stage_seconds(die, *part, size, tokens - cached, cached))
+                for (size, (tokens, cached)), count in counts.items()
+            )
+            for part in parts
+        ]
     first = work.index(max(work))
     kinds = [instance.model.kind_counts(*part) for part in parts]
     return first, max(s for s, same in enumerate(kinds) if same == kinds[first])

@@ -86,6 +86,12 @@ class Instance(Document):
         for number, cut in enumerate(pipeline.forbidden_cuts):
             if cut >= layers:
                 raise InputError(f"pipeline.forbidden_cuts.{number}", cut, f"a layer index below {layers}")
+        if self.workload.tokens is not None:
+            # In a trace short requests are a fact of life; here a quantum larger than the request is a slip.
+            uncached = self.workload.tokens - self.workload.cached_tokens
+            if uncached < pipeline.chunk_quantum:
+                allowed = f"at least the chunk_quantum ({pipeline.chunk_quantum}) beside the cached tokens"
+                raise InputError("workload.tokens", self.workload.tokens, allowed)
         return self
 
     def canonical(self) -> dict[str, Any]:

@@ -67,6 +67,8 @@ def solve(
     chosen = find_method(method)
     settings = chosen.settings(knobs or {})
     _check_chunks(instance, chunks)
+    if instance.objective == "max_tokens":
+        raise InputError("objective", "max_tokens", "mean_latency, makespan or p95_latency: these can be solved for")
     limits = limits or Limits()
     note = note or (lambda line: None)
     note("loading the compiled simulator (the first time after an installation it is compiled, about 10 s)")

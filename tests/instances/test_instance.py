@@ -206,9 +206,11 @@ def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], message:
     assert not JARGON.search(str(caught.value))
 
 
-def test_a_request_may_be_shorter_than_the_quantum() -> None:
-    # The last chunk takes what remains, and may be smaller.
-    assert small_instance(workload__tokens=100).workload.uncached_counts == [100]
+def test_equal_requests_are_at_least_a_quantum_long_and_a_trace_may_have_shorter_ones() -> None:
+    # 300 tokens with 200 cached leave 100 to compute, and the quantum is 256.
+    with pytest.raises(InputError, match=r"workload.tokens: 300 .* chunk_quantum \(256\)"):
+        small_instance(workload__tokens=300, workload__cached_tokens=200)
+    assert small_instance(workload={"trace": [{"tokens": 100}]}).workload.uncached_counts == [100]
 
 
 @pytest.mark.parametrize("data", [None, 3, "small", [], [small_document()]])
