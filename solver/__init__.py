@@ -1,8 +1,26 @@
-"""Plans: heuristics and exact search, replayed by the event simulator."""
+"""Plans: heuristics and exact search, replayed by the event simulator.
 
-from solver.api import solve
-from solver.limits import Limits
-from solver.result import Result
-from solver.simulate import simulate
+Names are loaded when they are first used: engines take a second to import, and the command line has to be able to
+show its help, or to take Ctrl-C, before that.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from solver.api import solve
+    from solver.limits import Limits
+    from solver.replaying import simulate
+    from solver.result import Result
 
 __all__ = ["Limits", "Result", "simulate", "solve"]
+
+_HOMES = {"Limits": "solver.limits", "Result": "solver.result", "simulate": "solver.replaying", "solve": "solver.api"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

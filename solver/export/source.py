@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from instances.errors import InfeasibleError, InputError
 from instances.instance import Instance
+from solver.replaying import simulate
 from solver.result import Result
-from solver.simulate import simulate
 from solver.simulation.engine import Events, Run
 from solver.simulation.program import Program
 

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,13 @@ class Terminal:
             return False
         self.shown += part.decode(errors="replace")
         return bool(part)
+
+
+@pytest.mark.parametrize("delay_s", [0.1, 0.3, 0.6])
+def test_interrupted_while_it_starts(folder: Path, delay_s: float) -> None:
+    process = start("solve", "small.json", "--time-limit", "1000", cwd=folder)
+    time.sleep(delay_s)
+    process.send_signal(signal.SIGINT)
+    outcome = finish(process)
+    assert outcome.code in (0, 130)
+    assert outcome.err == ""

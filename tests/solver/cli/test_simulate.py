@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from instances.plan import Plan
-from solver.simulate import simulate
+from solver.replaying import simulate
 from solver.simulation.program_file import replay_document
 from tests.builders import small_document, small_instance, small_plan, small_plan_document
 from tests.solver.cli.running import waferplan

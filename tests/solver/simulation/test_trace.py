@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from solver.simulation.engine import run
 from solver.simulation.program_file import read_program
 from solver.simulation.trace import trace_events, write_trace
 from tests.solver.simulation.documents import line, run_document, spill
+from tests.solver.simulation.shared_dies import shared_die_programs
 from tests.strategies import programs
 
 # Stage 0 spills to stage 1 and to its host.
@@ -34,8 +36,8 @@ def _events(document: dict[str, Any]) -> list[dict[str, Any]]:
     return events
 
 
-@settings(max_examples=50)
-@given(programs())
+@settings(max_examples=80)
+@given(st.one_of(programs(), shared_die_programs()))
 def test_tracks_nest_arrows_end_and_time_rises(document: dict[str, Any]) -> None:
     events = _events(document)
     json.dumps(events, allow_nan=False)
@@ -119,3 +121,11 @@ def test_a_deadlock_can_be_traced() -> None:
         "wave 0 stage 1 chunk 0",
     }
     assert sum(event["ph"] == "s" for event in events) == 1
+
+
+def test_arrows_lead_over_the_fold_too() -> None:
+    # One chunk through four virtual stages on two dies: three arrows, the middle one inside the second die.
+    document = line([[1], [1], [1], [1]], die_of=[[0, 0], [0, 1], [0, 1], [0, 0]], schedule="vpp")
+    arrows = [(event["ph"], event["pid"]) for event in _events(document) if event["ph"] in "sf"]
+    assert sorted(arrows) == [("f", 0), ("f", 1), ("f", 1), ("s", 0), ("s", 1), ("s", 1)]
+    assert len({event["id"] for event in _events(document) if event["ph"] == "s"}) == 3
