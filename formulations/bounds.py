@@ -99,6 +99,7 @@ class TimeBounds:
         *,
         largest_chunk_tokens: int | None = None,
         enough_s: float = math.inf,
+        thorough: bool = True,
     ) -> BatchBound:
         """Bound for plans with this batch.
 
@@ -108,6 +109,8 @@ class TimeBounds:
             Seconds for the search over caps; when they are over, the bound is weaker but valid.
         largest_chunk_tokens
             Only plans without a larger chunk; for a search, which wants the cuts (the bound holds for these plans).
+        thorough
+            Whether to look for the best span of entering quanta, or to take the first chunk.
         enough_s
             A trivial bound of at least this is returned as it is.
         """
@@ -132,7 +135,7 @@ class TimeBounds:
         if self.instance.objective == "p95_latency" and len({request.arrival_s for request in requests}) > 1:
             found = self._percentile(batch, waves, starts, paths, work)
         else:
-            found = self._weighted(batch, waves, starts, paths, deadline_s, enough_s)
+            found = self._weighted(batch, waves, starts, paths, deadline_s, enough_s, thorough)
         # Rounded once each: the arrival, the tasks of a path, and for each transfer the duration and the latency. Then
         # the replay's clock and the arrivals are floats of seconds, whose last digits matter late in a long trace.
         parts = 1 + len(waves) * self.most + 3 * (self.instance.pipeline.stages - 1)
@@ -147,6 +150,7 @@ class TimeBounds:
         paths: dict[tuple[Shape, int], StagePath],
         deadline_s: float | None,
         enough_s: float,
+        thorough: bool,
     ) -> BatchBound:
         """A weighted sum of completions: one chunk problem for each request shape."""
         weights = self._weights(waves)
@@ -171,19 +175,19 @@ class TimeBounds:
         others: dict[Shape, list[list[int]]] = {}
         for shape, problem in problems.items():
             share = None if deadline_s is None else deadline_s / len(problems)
-            best, cuts[shape], others[shape] = self._best_entry(problem, first[shape], share)
+            best, cuts[shape], others[shape] = self._best_entry(problem, first[shape], share, thorough)
             value += best
         return BatchBound(batch, value, min(trivial, value), cuts, others)
 
     def _best_entry(
-        self, problem: _ChunkProblem, first: tuple[Table, Table], deadline_s: float | None
+        self, problem: _ChunkProblem, first: tuple[Table, Table], deadline_s: float | None, thorough: bool
     ) -> tuple[float, list[int], list[list[int]]]:
         """Best bound over some spans X of entering quanta; its cuts, and all cuts met."""
         clock = None if deadline_s is None else time.monotonic() + deadline_s
         quanta = first[0].shape[0] - 1
         found = self._solve(*first, clock)
         best, cuts, met = found[0], found[1], [found[1]]
-        if not problem.has_entry or not cuts:
+        if not thorough or not problem.has_entry or not cuts:
             return best, cuts, met
         chunk = max(1, round(cuts[min(2, len(cuts) - 1)] / min(3, len(cuts))))
         for span in sorted({min(quanta, max(1, round(chunk * factor))) for factor in ENTRY_SPANS}):

@@ -157,13 +157,19 @@ class Search:
         if math.isfinite(least):
             self.incumbent.raise_bound(least)
 
-    def restricted_bound(self, batch: int, largest_chunk_tokens: int | None) -> BatchBound:
+    def restricted_bound(
+        self, batch: int, *, largest_chunk_tokens: int | None = None, thorough: bool = True
+    ) -> BatchBound:
         """The bound of a batch, or what it would be without chunks above a size: promise and cuts of a restriction."""
         if largest_chunk_tokens is None and self.bounds[batch].cuts:
             return self.bounds[batch]
         bounds = TimeBounds(self.instance, self.tables, self.chunks)
         share = self.deadline.share(0.2, 10.0) if self.deadline.by_clock else None
-        return bounds.batch(batch, share, largest_chunk_tokens=largest_chunk_tokens)
+        return bounds.batch(batch, share, largest_chunk_tokens=largest_chunk_tokens, thorough=thorough)
+
+    def sizes(self, cuts: Mapping[Shape, list[int]]) -> dict[int, tuple[int, ...]]:
+        """Chunk sizes in tokens, per number of uncached tokens, of end positions on the grid."""
+        return {shape[0] - shape[1]: self.tables.grid(shape).sizes(ends) for shape, ends in cuts.items()}
 
     def admissible_chunk_tokens(self, batch: int, shape: Shape) -> int:
         """Most tokens a chunk may have at all."""

@@ -81,6 +81,12 @@ def pooled_plan(search: Search, plan: Plan, unlimited: Unlimited) -> float | Non
     return best
 
 
+def has_room(search: Search, plan: Plan, unlimited: Unlimited) -> bool:
+    """Whether all KV of this timeline fits in all memories together, and each die holds what cannot leave it."""
+    problem = spill_problem(search.instance, search.evaluator.lowering, plan, unlimited, MARGINS[0])
+    return not always_too_full(problem) and pooled_excess_bytes(problem, unlimited.start_s, unlimited.end_s) <= 0
+
+
 def _spilled(search: Search, plan: Plan, unlimited: Unlimited, margin: float) -> Plan | None:
     """The plan with the spill of the linear program; None if it has no solution in time."""
     problem = spill_problem(search.instance, search.evaluator.lowering, plan, unlimited, margin)

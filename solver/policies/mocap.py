@@ -85,7 +85,7 @@ def evaluate(search: Search, cuts: Cuts, layout: Layout, like: Candidate | None 
     ``like`` is a neighbour whose batch and thresholds are tried first; only if they fail are others searched, in few
     replays and up to that batch.
     """
-    sizes = {shape[0] - shape[1]: search.tables.grid(shape).sizes(ends) for shape, ends in cuts.items()}
+    sizes = search.sizes(cuts)
     if like is not None:
         plan = spilled_plan(search, like.batch, sizes, layout, like.windows)
         value = search.offer(plan)

@@ -26,8 +26,8 @@ class Lowering:
         self.units_per_byte = _units_per_byte(instance)
         self.requests = instance.workload.all_requests()
         self._shapes = instance.workload.shapes
-        self._skeleton = lru_cache(maxsize=32)(self._build_skeleton)
-        self._form = lru_cache(maxsize=32)(self._build_form)
+        self._skeleton = lru_cache(maxsize=16)(self._build_skeleton)
+        self._form = lru_cache(maxsize=8)(self._build_form)
 
     def program(self, plan: Plan) -> Program:
         """Lower a plan that the static checker accepts.

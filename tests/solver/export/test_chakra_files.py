@@ -186,3 +186,20 @@ def test_rounding_is_stated(tmp_path: Path) -> None:
     assert {head["duration_rounding"] for head in metadata} == {"to the nearest microsecond, halves up"}
     total_ps = sum(node.value("exact_ps") for node in nodes if node.type == COMP)
     assert total_ps == source.program.duration_ps.sum()
+
+
+@pytest.mark.parametrize("schedule", ["vpp", "vpp-async", "vpp-packed"])
+def test_the_two_stages_of_a_die_share_its_file(tmp_path: Path, schedule: str) -> None:
+    instance = small_instance(pipeline__stages=2)
+    there_and_back = [[0, 0], [0, 1], [0, 1], [0, 0]]
+    plan = small_plan(instance, placement=there_and_back, chunks={"2048": [512] * 4}, schedule=schedule)
+    _, metadata, nodes = _exported(result_of(instance, plan), tmp_path / "traces")
+    assert [head["stages"] for head in metadata] == ["0,3", "1,2", "", ""]
+    # 16 chunks go from stage 0 to 1 and from 2 to 3 by message; from 1 to 2 they stay where they are.
+    assert Counter(node.type for node in nodes) == {COMP: 16 * 4, SEND: 16 * 2, RECV: 16 * 2}
+    tasks = [node for node in nodes if node.type == COMP]
+    by_label = {tuple(node.value(name) for name in ("wave", "stage", "chunk")): node for node in tasks}
+    for (wave, stage, chunk), node in by_label.items():
+        if stage == 2:
+            assert by_label[wave, 1, chunk].id in node.data_deps
+    assert len(run_traces(nodes)) == len(nodes), "nothing waits for ever"

@@ -81,8 +81,6 @@ def test_runs_after_a_deadlock_start_afresh() -> None:
         instance = recipe.instance(tight=True)
         plan = recipe.plan(instance, spill_percent=80)
         plans = [plan, *(_other_amounts(recipe, instance, plan) for _ in range(6)), plan]
-        forms = {id(Lowering(instance).form(one)) for one in plans}
-        assert len(forms) >= 1
         stuck = _assert_same(instance, plans)
         mixed += len(set(stuck)) == 2
     assert mixed >= 3

@@ -24,8 +24,9 @@ def test_a_v_runs_heads_and_tails_by_turns() -> None:
     assert [found["start_s"][task] for task in ("0,1,0", "0,2,0", "0,1,1", "0,2,1")] == [1, 2, 3, 5]
     assert [found["start_s"][task] for task in ("0,0,1", "0,3,0", "0,3,1")] == [1, 3, 7]
     assert found["makespan_s"] == 9
-    # Each die's peak, 4 bytes, for both of its stages.
-    assert found["peak_memory_bytes"] == [4, 4, 4, 4]
+    # A die's peak is that of both of its stages. The first gives up two heads before its tails, the second holds two
+    # heads and a tail from 3 to 5.
+    assert found["peak_memory_bytes"] == [2, 3, 3, 2]
 
 
 def test_an_order_is_kept() -> None:
@@ -54,13 +55,13 @@ def test_programs_on_shared_dies_are_sound() -> None:
 
 
 def test_a_creditor_is_known_by_any_of_its_stages() -> None:
-    # Stages 1 and 2 share a die: each of them names its memory. One byte goes there in 1..2 and comes back.
-    starts = []
+    # Stages 1 and 2 share a die: each of them names its memory. One byte goes there in 1..2 and comes back in 2..3,
+    # while T0 stands still: 2..4 in place of 2..3.
     for creditor in (1, 2):
         program, run = run_document(V | {"spill": [spill(0, 0, creditor, 1)]})
-        assert run.peak_units.tolist() == [4, 5]
-        starts.append(run.start_ps.tolist())
-    assert starts[0] == starts[1]
+        assert run.stall_ps.tolist() == [0, 10**12]
+        ends = dict(zip(zip(program.chunk, program.stage, strict=True), run.end_ps.tolist(), strict=True))
+        assert ends[0, 2] == 4 * 10**12
 
 
 def _folded(**changes: Any) -> dict[str, Any]:

@@ -44,12 +44,13 @@ def test_a_switch_is_one_hop() -> None:
 
 def test_a_switch_blocks_at_its_ends_only() -> None:
     # Stage 0 writes 4 bytes of chunk 0 to stage 2 in 1..5, after its activation of zero bytes. What stage 1 sends to
-    # stage 2 at 2 waits for that die's link out of the switch until 5.
+    # stage 2 at 2 waits for that die's link out of the switch until 5. (Fetches stall nobody here.)
     document = line(
         [[1, 1], [1, 1], [1, 1]],
         kv_bytes=[[4, 0], [0, 0], [0, 0]],
         spill=[spill(0, 0, 2, 4)],
         topology="switch",
+        serve_fraction=0,
     )
     assert _start_s(document, "0,2,0") == 5
     # Another creditor's links are free: (0,0) -> (0,3) does not keep (0,1) -> (0,2) waiting.
@@ -57,6 +58,7 @@ def test_a_switch_blocks_at_its_ends_only() -> None:
         [[1, 1], [1, 1], [1, 1], [1, 1]],
         kv_bytes=[[4, 0], [0, 0], [0, 0], [0, 0]],
         spill=[spill(0, 0, 3, 4)],
+        serve_fraction=0,
     )
     assert _start_s(four | {"topology": "switch"}, "0,2,0") == 2
     # In a row the write holds all links east in 1..5, the one from (0,1) to (0,2) too.
@@ -86,6 +88,7 @@ def test_traffic_counts_hops(topology: str) -> None:
     program, run = run_document(document, traced=True)
     assert run.byte_hops_units == {"mesh": 6, "torus": 3, "switch": 3}[topology]
     assert run.link_units.sum() == {"mesh": 6, "torus": 3, "switch": 6}[topology]
-    titles = [event["args"]["name"] for event in trace_events(program, run)["traceEvents"] if event["ph"] == "M"]
+    events = trace_events(program, run)["traceEvents"]
+    titles = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
     wanted = {"mesh": "(0,1)->(0,2)", "torus": "(0,0)->(0,2)", "switch": "switch->(0,2)"}[topology]
     assert wanted in titles

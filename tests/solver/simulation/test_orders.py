@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +21,7 @@ def _orders(schedule: Schedule, die_of_stage: list[int], chunks: list[int]) -> l
     labels = [(w, i, s) for w, count in enumerate(chunks) for i in range(count) for s in range(len(die_of_stage))]
     pointers, tasks = die_orders(schedule, die_of_stage, chunks)
     numbers = tasks.tolist()
-    return [[labels[task] for task in numbers[start:stop]] for start, stop in zip(pointers, pointers[1:], strict=False)]
+    return [[labels[task] for task in numbers[start:stop]] for start, stop in pairwise(pointers)]
 
 
 def _words(order: list[tuple[int, int, int]], dies: int) -> str:
