@@ -115,7 +115,7 @@ class Search:
         worst = max(broken, key=lambda finding: finding.amount)
         amount = f"{worst.amount / 1e9:.3g} GB" if worst.unit == "bytes" else f"{worst.amount:g} {worst.unit}"
         chunks = max(len(sizes) for sizes in self.failed.chunks.values())
-        return f"{worst.rule}: {amount} short with {chunks} chunks"
+        return f"{worst.rule}: {amount} short with {chunks} chunk{'' if chunks == 1 else 's'}"
 
     def batches(self) -> list[int]:
         """Batch sizes that differ in effect, smallest first: more than all requests is the same as all."""

@@ -153,9 +153,11 @@ def _on_free_tracks(rows: Iterable[_Row]) -> Iterator[Event]:
 def _slice(name: str, category: str, pid: int, tid: int, start: int, end: int, **arguments: float) -> Event:
     ts, until = start / _PS_PER_US, end / _PS_PER_US
     duration = round(until - ts, 6)
-    while ts + duration > until:
-        # Doubles: the sum must not reach into the next slice.
-        duration = math.nextafter(duration, 0.0)
+    if ts + duration > until:
+        # Doubles: the sum must not reach into the next slice. Unrounded, the difference is exact or a step or two off.
+        duration = until - ts
+        while ts + duration > until:
+            duration = math.nextafter(duration, 0.0)
     return {
         "name": name,
         "cat": category,
