@@ -85,12 +85,17 @@ class TimeBounds:
         Objective mean_latency, makespan or p95_latency.
     chunks
         Fixed number of chunks, or None for 1..max_chunks.
+    most_chunks
+        Only plans with at most so many chunks; for a search, as ``largest_chunk_tokens`` of ``batch``.
     """
 
-    def __init__(self, instance: Instance, tables: StageTables, chunks: int | None = None) -> None:
+    def __init__(
+        self, instance: Instance, tables: StageTables, chunks: int | None = None, most_chunks: int | None = None
+    ) -> None:
         self.instance = instance
         self.tables = tables
-        self.fewest, self.most = (1, instance.pipeline.max_chunks) if chunks is None else (chunks, chunks)
+        most = instance.pipeline.max_chunks if most_chunks is None else most_chunks
+        self.fewest, self.most = (1, most) if chunks is None else (chunks, chunks)
 
     def batch(
         self,

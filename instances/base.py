@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -74,8 +75,14 @@ def parse_json(text: str, *, field: str = "", file: str | None = None) -> Any:
         For anything incomplete or malformed, for NaN and Infinity, a key given twice in one object, a whole number of
         thousands of digits, and nesting too deep to read.
     """
+    constants: list[_Constant] = []
+
+    def noted(name: str) -> _Constant:
+        constants.append(_Constant(name))
+        return constants[-1]
+
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_each_key_once)
+        data = json.loads(text, parse_constant=noted, object_pairs_hook=_each_key_once)
     except json.JSONDecodeError as error:
         near = text[max(0, error.pos - 20) : error.pos + 20]
         where = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
@@ -87,10 +94,31 @@ def parse_json(text: str, *, field: str = "", file: str | None = None) -> Any:
         raise InputError(field, text[:40], "JSON with whole numbers of at most 4300 digits", file=file) from None
     except RecursionError:
         raise InputError(field, text[:40], "JSON nested less deeply", file=file) from None
+    if constants:
+        where = ": ".join(part for part in (field, _path_to(constants[0], data)) if part)
+        allowed = "JSON without NaN or Infinity; write null for an unknown number"
+        raise InputError(where, constants[0].name, allowed, file=file)
+    return data
 
 
-def _no_constant(name: str) -> Any:
-    raise InputError("", name, "JSON without NaN or Infinity; write null for an unknown number")
+@dataclass(frozen=True, eq=False)
+class _Constant:
+    """NaN or Infinity in a text, which Python's reader admits and JSON does not."""
+
+    name: str
+
+
+def _path_to(constant: _Constant, data: Any) -> str:
+    """Dotted path of the field that holds it; without recursion, which deep nesting would exhaust."""
+    left: list[tuple[str, Any]] = [("", data)]
+    while left:
+        path, here = left.pop()
+        if here is constant:
+            return path
+        if isinstance(here, dict | list):
+            inside = here.items() if isinstance(here, dict) else enumerate(here)
+            left += [(f"{path}.{key}" if path else str(key), value) for key, value in inside]
+    return ""
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

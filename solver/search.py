@@ -158,12 +158,17 @@ class Search:
             self.incumbent.raise_bound(least)
 
     def restricted_bound(
-        self, batch: int, *, largest_chunk_tokens: int | None = None, thorough: bool = True
+        self,
+        batch: int,
+        *,
+        largest_chunk_tokens: int | None = None,
+        most_chunks: int | None = None,
+        thorough: bool = True,
     ) -> BatchBound:
-        """The bound of a batch, or what it would be without chunks above a size: promise and cuts of a restriction."""
-        if largest_chunk_tokens is None and self.bounds[batch].cuts:
+        """The bound of a batch, or what it would be for a restriction to smaller or to fewer chunks, with its cuts."""
+        if largest_chunk_tokens is None and most_chunks is None and self.bounds[batch].cuts:
             return self.bounds[batch]
-        bounds = TimeBounds(self.instance, self.tables, self.chunks)
+        bounds = TimeBounds(self.instance, self.tables, self.chunks, most_chunks)
         share = self.deadline.share(0.2, 10.0) if self.deadline.by_clock else None
         return bounds.batch(batch, share, largest_chunk_tokens=largest_chunk_tokens, thorough=thorough)
 

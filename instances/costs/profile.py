@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from instances.base import read_text
 from instances.errors import InputError
+from instances.units import LONGEST_S, MOST_TOKENS
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,6 +34,12 @@ _DIVISORS = {
     "nanoseconds": 1e9,
 }
 _TIME_NAME = re.compile(r"(?:(?:time|latency|duration|t)_)?(?P<unit>[a-zµ]+)")
+SHORTEST_S = 1e-12
+"""Shortest time that can have been measured: the replay's clock has no shorter one."""
+_ROW = (
+    f"finite numbers: whole tokens, chunk > 0 and prefix >= 0, at most {MOST_TOKENS}, and a time from {SHORTEST_S:g} "
+    f"to {LONGEST_S:.0f} s"
+)
 _HEADER = "a header of three columns: chunk, prefix, and a time with its unit, such as seconds, time_ms or us"
 
 
@@ -50,14 +58,15 @@ class Profile:
         Raises
         ------
         InputError
-            Without rows, for a value that is not finite or out of range, for a (chunk, prefix) given twice.
+            Without rows, for a value that is no number of tokens or out of range, for a (chunk, prefix) given twice.
         """
         ordered = sorted((float(chunk), float(prefix), float(seconds)) for chunk, prefix, seconds in rows)
         if not ordered:
             raise InputError(where, [], "at least one measured row", file=file)
         for row in ordered:
-            if not (np.all(np.isfinite(row)) and row[0] > 0 and row[1] >= 0 and row[2] > 0):
-                raise InputError(where, list(row), "finite chunk > 0, prefix >= 0 and seconds > 0", file=file)
+            whole = all(tokens.is_integer() and tokens <= MOST_TOKENS for tokens in row[:2])
+            if not (whole and row[0] > 0 and row[1] >= 0 and SHORTEST_S <= row[2] <= LONGEST_S):
+                raise InputError(where, list(row), _ROW, file=file)
         for first, second in itertools.pairwise(ordered):
             if first[:2] == second[:2]:
                 raise InputError(where, list(second), "each pair of chunk and prefix once", file=file)
@@ -82,12 +91,12 @@ def read_profile(path: Path) -> Profile:
     """
     file = str(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError("", file, "the path of an existing CSV file", file=file) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("", file, f"a readable UTF-8 file ({error})", file=file) from None
-    lines = [(number, cells) for number, cells in enumerate(csv.reader(text.splitlines()), start=1) if any(cells)]
+        text = read_text(path)
+        lines = [(number, cells) for number, cells in enumerate(csv.reader(text.splitlines()), start=1) if any(cells)]
+    except InputError as error:
+        raise error.in_file(file) from None
+    except csv.Error as error:
+        raise InputError("", file, f"a file of comma-separated values ({error})", file=file) from None
     if not lines:
         raise InputError("", "", _HEADER, file=file)
     (_, header), *body = lines

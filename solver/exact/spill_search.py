@@ -1,7 +1,9 @@
-"""Where memory binds: how large may the largest chunk be, so that pooled spill finds room for the KV beside it?
+"""Where memory binds: how many chunks, and how large the largest, so that pooled spill finds room for the KV?
 
 The workspace grows with the largest chunk and takes the room of KV on every die; small chunks leave room, but more of
-them are in the fixed number only at the price of unequal times. The search is over the largest chunk.
+them are in a fixed number only at the price of unequal times. And the number of chunks decides how unlike the stages
+are at any moment: they fill and empty one chunk apart, so with as many chunks as stages the memories are half full on
+average, and with many more all are nearly full at once. Fewer chunks run longer.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ Cuts = dict[Shape, list[int]]
 
 SHARES = tuple(0.8**step for step in range(24))
 """Largest chunks tried, as shares of the largest that memory admits."""
+COUNTS = (1.0, 0.75, 0.56, 0.42, 0.32, 0.25, 0.18, 0.13, 0.09)
+"""Numbers of chunks tried, as shares of max_chunks."""
 SAFE_STEPS = 2
 """Steps from the first share with room for all KV to the first that is tried: there is a plan, and quickly."""
 REFINEMENTS = 3
@@ -34,25 +38,119 @@ class Candidate:
     unlimited: Unlimited
 
 
+@dataclass(frozen=True)
+class Restriction:
+    """Plans of one batch with at most so many chunks."""
+
+    search: Search
+    batch: int
+    most_chunks: int
+
+    def limit_tokens(self, share: float) -> int:
+        """Largest chunk for a share."""
+        shapes = self.search.instance.workload.shapes
+        return round(share * max(self.search.admissible_chunk_tokens(self.batch, shape) for shape in shapes))
+
+    def covers(self, share: float) -> bool:
+        """Whether chunks this small can cover the longest request."""
+        return self.limit_tokens(share) * self.most_chunks >= max(self.search.instance.workload.uncached_counts)
+
+    def candidate(self, share: float, *, thorough: bool) -> Candidate | None:
+        """The best cuts without a larger chunk, judged by their run without memory limits.
+
+        None where no cuts promise to beat the incumbent, and for workloads of several request shapes.
+        """
+        search = self.search
+        found = search.restricted_bound(
+            self.batch,
+            largest_chunk_tokens=self.limit_tokens(share),
+            most_chunks=self.most_chunks,
+            thorough=thorough,
+        )
+        if found.bound_s is None:
+            return None
+        if search.incumbent.value is not None and found.bound_s >= search.incumbent.value:
+            return None
+        layers, placement = paired_layout(search)
+        candidates = []
+        for cuts in cuts_of(found):
+            plan = search.plan(self.batch, search.sizes(cuts), layers, placement)
+            unlimited = unlimited_run(search, plan)
+            if unlimited is not None:
+                candidates.append(Candidate(plan, unlimited))
+        return min(candidates, key=lambda candidate: candidate.unlimited.value, default=None)
+
+    def room(self, share: float) -> bool:
+        """Whether all KV of the best cuts fits in all memories together at every moment."""
+        if self.search.deadline.over:
+            return False
+        found = self.candidate(share, thorough=False)
+        return found is not None and has_room(self.search, found.plan, found.unlimited)
+
+    def runs(self, share: float, *, thorough: bool) -> bool:
+        """Whether pooled spill makes the best cuts run; offers the plan."""
+        if self.search.deadline.over:
+            return False
+        found = self.candidate(share, thorough=thorough)
+        return found is not None and pooled_plan(self.search, found.plan, found.unlimited) is not None
+
+
 def spill_search(search: Search, batch: int, soft: Deadline) -> None:
-    """Offer plans of one batch with pooled spill; stops at the soft deadline once there is any plan."""
-    found = _first_with_room(search, batch)
-    if found is None:
-        return
-    ran = next(
-        (step for step in _tried(search, batch, found) if _runs(search, batch, SHARES[step], thorough=False)), None
-    )
-    if ran is None:
-        return
-    good, failed = SHARES[ran], SHARES[max(0, found - 1)]
-    for _ in range(REFINEMENTS):
+    """Offer plans of one batch with pooled spill; stops at the soft deadline once there is any plan.
+
+    Numbers of chunks are tried from the most, for more are faster; the first that runs is refined.
+    """
+    most = search.chunks or search.instance.pipeline.max_chunks
+    counts = [most] if search.chunks else sorted({max(1, round(share * most)) for share in COUNTS}, reverse=True)
+    fewer_fail = None
+    for count in counts:
         if enough(search, soft):
             return
+        if _with_count(Restriction(search, batch, count), soft):
+            break
+        fewer_fail = count
+    else:
+        return
+    if fewer_fail is not None and not enough(search, soft):
+        _with_count(Restriction(search, batch, (count + fewer_fail) // 2), soft)
+
+
+def _with_count(restriction: Restriction, soft: Deadline) -> bool:
+    """Whether plans with at most so many chunks run; looks for the largest chunk with which they do."""
+    first = _first_with_room(restriction)
+    if first is None:
+        return False
+    usable = [step for step in range(first, len(SHARES)) if restriction.covers(SHARES[step])]
+    in_turn = usable[SAFE_STEPS:] + usable[:SAFE_STEPS][::-1]
+    ran = next((step for step in in_turn if restriction.runs(SHARES[step], thorough=False)), None)
+    if ran is None:
+        return False
+    good, failed = SHARES[ran], SHARES[max(0, first - 1)]
+    for _ in range(REFINEMENTS):
+        if enough(restriction.search, soft):
+            break
         middle = (good + failed) / 2
-        if _runs(search, batch, middle, thorough=True):
+        if restriction.runs(middle, thorough=True):
             good = middle
         else:
             failed = middle
+    return True
+
+
+def _first_with_room(restriction: Restriction) -> int | None:
+    """First share whose KV fits in all memories together at every moment; smaller chunks leave more room."""
+    low, high = 0, len(SHARES) - 1
+    while high > 0 and not restriction.covers(SHARES[high]):
+        high -= 1
+    if not restriction.room(SHARES[high]):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if restriction.room(SHARES[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 def enough(search: Search, soft: Deadline) -> bool:
@@ -67,72 +165,3 @@ def cuts_of(found: BatchBound) -> list[Cuts]:
     others = next(iter(found.other_cuts.values())) if len(found.other_cuts) == 1 else []
     shape = next(iter(found.cuts))
     return [found.cuts, *({shape: cuts} for cuts in others if cuts and cuts != found.cuts[shape])]
-
-
-def _first_with_room(search: Search, batch: int) -> int | None:
-    """First share whose KV fits in all memories together at every moment; smaller chunks leave more room."""
-    low, high = 0, len(SHARES) - 1
-    while high > 0 and not _covers(search, batch, SHARES[high]):
-        high -= 1
-    if not _room(search, batch, SHARES[high]):
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        if _room(search, batch, SHARES[middle]):
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-def _tried(search: Search, batch: int, first: int) -> list[int]:
-    """Steps to try in turn: a safe one, smaller chunks, and last the larger ones that were passed over."""
-    usable = [step for step in range(first, len(SHARES)) if _covers(search, batch, SHARES[step])]
-    return usable[SAFE_STEPS:] + usable[:SAFE_STEPS][::-1]
-
-
-def _limit_tokens(search: Search, batch: int, share: float) -> int:
-    largest = max(search.admissible_chunk_tokens(batch, shape) for shape in search.instance.workload.shapes)
-    return round(share * largest)
-
-
-def _covers(search: Search, batch: int, share: float) -> bool:
-    """Whether chunks this small can cover the longest request."""
-    longest = max(search.instance.workload.uncached_counts)
-    most = search.chunks or search.instance.pipeline.max_chunks
-    return _limit_tokens(search, batch, share) * most >= longest
-
-
-def _room(search: Search, batch: int, share: float) -> bool:
-    if search.deadline.over:
-        return False
-    candidate = _candidate(search, batch, share, thorough=False)
-    return candidate is not None and has_room(search, candidate.plan, candidate.unlimited)
-
-
-def _runs(search: Search, batch: int, share: float, *, thorough: bool) -> bool:
-    if search.deadline.over:
-        return False
-    candidate = _candidate(search, batch, share, thorough=thorough)
-    return candidate is not None and pooled_plan(search, candidate.plan, candidate.unlimited) is not None
-
-
-def _candidate(search: Search, batch: int, share: float, *, thorough: bool) -> Candidate | None:
-    """The best cuts without a larger chunk, judged by their run without memory limits.
-
-    None where no cuts promise to beat the incumbent, and for workloads of several request shapes.
-    """
-    limit = _limit_tokens(search, batch, share)
-    found = search.restricted_bound(batch, largest_chunk_tokens=limit, thorough=thorough)
-    if found.bound_s is None:
-        return None
-    if search.incumbent.value is not None and found.bound_s >= search.incumbent.value:
-        return None
-    layers, placement = paired_layout(search)
-    candidates = []
-    for cuts in cuts_of(found):
-        plan = search.plan(batch, search.sizes(cuts), layers, placement)
-        unlimited = unlimited_run(search, plan)
-        if unlimited is not None:
-            candidates.append(Candidate(plan, unlimited))
-    return min(candidates, key=lambda candidate: candidate.unlimited.value, default=None)

@@ -40,7 +40,7 @@ def outline_of(plan: Plan, shapes: Sequence[Shape]) -> Outline:
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """Program of an outline without spill; its numbers are 0. ``wave_of_block`` has one wave of each shape and size."""
+    """What an outline says without spill: stages on dies, waves, and a program whose numbers are all 0."""
 
     layout: Layout
     waves: tuple[Wave, ...]

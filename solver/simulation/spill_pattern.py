@@ -15,6 +15,7 @@ from instances.workload import Shape, Wave
 Ints = npt.NDArray[np.int64]
 Row = tuple[int, int, Creditor, Shape | None]
 """Stage, chunk, creditor and shape of a spill row."""
+_NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +114,6 @@ def _block(rows: Sequence[Row], shape: Shape, chunks: int, die_of_stage: Sequenc
         slot_stage=np.array([stage for stage, _ in slots], dtype=np.int64),
         slot_memory=np.array([memory for _, memory in slots], dtype=np.int64),
     )
-
-
-_NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 def _joined(parts: Sequence[Ints]) -> Ints:

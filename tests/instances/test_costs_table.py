@@ -107,6 +107,11 @@ def test_units_and_order_are_in_the_header(tmp_path: Path, header: str, scale: f
         ("chunk,prefix,seconds\n1,2,nan\n", "finite"),
         ("chunk,prefix,seconds\n0,2,3\n", "chunk > 0"),
         ("chunk,prefix,seconds\n1,2,3\n1,2,4\n", "once"),
+        ("chunk,prefix,seconds\n1,2,1e300\n", "1000000 s"),
+        ("chunk,prefix,seconds\n1,2,1e-300\n", "1e-12"),
+        ("chunk,prefix,seconds\n1,1e300,3\n", "whole tokens"),
+        ("chunk,prefix,seconds\n1e-300,2,3\n", "whole tokens"),
+        (f"chunk,prefix,seconds\n{'9' * 200_000},2,3\n", "comma-separated"),
     ],
 )
 def test_broken_files_are_refused_with_their_name(tmp_path: Path, text: str, message: str) -> None:
@@ -118,11 +123,13 @@ def test_broken_files_are_refused_with_their_name(tmp_path: Path, text: str, mes
 
 
 def test_unreadable_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="existing CSV file"):
+    with pytest.raises(InputError, match="existing file"):
         read_profile(tmp_path / "absent.csv")
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="UTF-8"):
         read_profile(tmp_path / "binary.csv")
+    with pytest.raises(InputError, match="null"):
+        read_profile(tmp_path / "null\0.csv")
 
 
 def test_a_path_is_resolved_to_rows(tmp_path: Path) -> None:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from instances.instance import Instance
 from instances.plan import Plan
 from solver.evaluate import Evaluator
+from solver.simulation import columns as c
 from solver.simulation.batch import run_plans
 from solver.simulation.engine import run
+from solver.simulation.kernel import simulate
 from solver.simulation.lowering import Lowering
+from solver.simulation.program import Int64s, Program
+from solver.simulation.program_file import read_program
+from solver.simulation.tables import pack
+from tests.solver.simulation.shared_dies import shared_die_programs
 from tests.solver.simulation.v_plans import v_instance, v_plan, with_memory
+from tests.strategies import programs
 from tests.tiny import Recipe, recipes
 
 
@@ -84,6 +95,41 @@ def test_runs_after_a_deadlock_start_afresh() -> None:
         stuck = _assert_same(instance, plans)
         mixed += len(set(stuck)) == 2
     assert mixed >= 3
+
+
+@settings(max_examples=200)
+@given(st.one_of(programs(), shared_die_programs()))
+def test_nothing_is_left_over_from_the_run_before(document: dict[str, Any]) -> None:
+    # The same program with more and with less memory, so that runs also end with writes queued and fetches under way.
+    program = read_program(document)
+    room = program.capacity_units - program.static_units
+    variants = [
+        replace(program, capacity_units=program.static_units + room // 2, duration_ps=program.duration_ps[::-1].copy()),
+        program,
+        replace(program, capacity_units=program.static_units + room * 3 // 4),
+        replace(program, duration_ps=2 * program.duration_ps),
+        program,
+    ]
+    table = np.array([np.concatenate(_numbers(variant)) for variant in variants])
+    outcomes = np.zeros((len(variants), c.FIRST_COMPLETION + program.waves), dtype=np.int64)
+    untraced = np.empty((0, c.TRACE_COLUMNS), dtype=np.int64)
+    simulate(*pack(program), float(program.serve_fraction), untraced, table, outcomes)
+    last = program.closes_group & program.leaves_window
+    for variant, outcome in zip(variants, outcomes, strict=True):
+        alone = run(variant)
+        expected = [int((alone.end_ps >= 0).sum()), alone.byte_hops_units, *alone.end_ps[last].tolist()]
+        assert outcome.tolist() == expected
+
+
+def _numbers(program: Program) -> list[Int64s]:
+    return [
+        program.duration_ps,
+        program.take_units,
+        program.send_units,
+        program.write_units,
+        program.static_units,
+        program.capacity_units,
+    ]
 
 
 def test_plans_of_one_form_share_it() -> None:

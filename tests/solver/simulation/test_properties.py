@@ -11,15 +11,18 @@ from fractions import Fraction
 from typing import Any
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from solver.simulation.program_file import replay_document
 from tests.reference.network import die_place
 from tests.reference.program import Place, Task
 from tests.reference.simulator import Simulator, replay, simulate
 from tests.solver.simulation.replay_log import engine_log, witness_log
+from tests.solver.simulation.shared_dies import shared_die_programs
 from tests.strategies import programs
 
 EXAMPLES = settings(max_examples=100)
+ALL = st.one_of(programs(), shared_die_programs())
 
 
 def _assert_apart(intervals: Iterable[tuple[float, float]]) -> None:
@@ -29,7 +32,7 @@ def _assert_apart(intervals: Iterable[tuple[float, float]]) -> None:
 
 
 @EXAMPLES
-@given(programs())
+@given(ALL)
 def test_memory_stays_within_capacity_and_above_static(document: dict[str, Any]) -> None:
     simulator = replay(document)
     for log in (witness_log(simulator), engine_log(document)):
@@ -40,7 +43,7 @@ def test_memory_stays_within_capacity_and_above_static(document: dict[str, Any])
 
 
 @EXAMPLES
-@given(programs())
+@given(ALL)
 def test_peaks_are_the_most_that_the_changes_add_up_to(document: dict[str, Any]) -> None:
     simulator = replay(document)
     for place, memory in simulator.memories.items():
@@ -59,7 +62,7 @@ def _static(simulator: Simulator, place: Place) -> Fraction:
 
 
 @EXAMPLES
-@given(programs())
+@given(ALL)
 def test_no_link_overlaps_itself(document: dict[str, Any]) -> None:
     for log in (witness_log(replay(document)), engine_log(document)):
         held = defaultdict(list)
@@ -87,7 +90,7 @@ def test_no_die_overlaps_itself(document: dict[str, Any]) -> None:
 
 
 @EXAMPLES
-@given(programs())
+@given(ALL)
 def test_every_granted_byte_is_freed_once(document: dict[str, Any]) -> None:
     simulator = replay(document)
     if simulator.deadlock():
@@ -107,7 +110,7 @@ def test_every_granted_byte_is_freed_once(document: dict[str, Any]) -> None:
 
 
 @EXAMPLES
-@given(programs())
+@given(ALL)
 def test_every_granted_byte_is_fetched_at_every_later_start(document: dict[str, Any]) -> None:
     simulator = replay(document)
     fetched: dict[Task, dict[Place, Fraction]] = defaultdict(dict)
@@ -176,7 +179,7 @@ def test_service_time_is_imposed_once_and_delays_by_no_more(document: dict[str, 
 
 
 @EXAMPLES
-@given(programs())
+@given(ALL)
 def test_the_same_input_gives_the_same_output(document: dict[str, Any]) -> None:
     before = copy.deepcopy(document)
     for simulator in (simulate, replay_document):
