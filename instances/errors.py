@@ -76,10 +76,13 @@ class InfeasibleError(Exception):
         return f"{self.rule}: {self.reason}"
 
 
-def _shorten(value: object, limit: int = 80) -> str:
-    """The value as JSON spells it where Python does not, and not all of a long one."""
-    text = repr(value)
+def _shorten(value: object, limit: int = 80, end: int = 25) -> str:
+    """The value as JSON spells it where Python does not, and of a long one its start and end (a path's name)."""
+    try:
+        text = repr(value)
+    except ValueError:  # whole numbers of more digits than Python prints
+        text = f"a {type(value).__name__} too long to print"
     if value is None or isinstance(value, bool | dict | list | tuple):
         with contextlib.suppress(TypeError, ValueError):  # what is not from JSON stays as Python shows it
             text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text if len(text) <= limit else f"{text[: limit - 1 - end]}…{text[-end:]}"

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from instances.instance import Instance
 from instances.plan import Plan
-from instances.workload import Shape
+from solver.simulation.chunk_numbers import Block, ChunkNumbers
 from solver.simulation.form import Form
-from solver.simulation.network import PICOSECONDS_PER_NS, PICOSECONDS_PER_S
 from solver.simulation.program import Program
 
 Ints = npt.NDArray[np.int64]
@@ -59,17 +57,7 @@ class Amounts:
         return np.asarray((static <= capacity).all(axis=1))
 
 
-@dataclass(frozen=True, eq=False)
-class _Block:
-    """Waves of one shape and size: amounts by plan, chunk and kind of stage, or by plan and kind, or plan and chunk."""
-
-    duration_ps: Ints
-    take_units: Ints
-    send_units: Ints
-    workspace_bytes: Floats
-
-
-def amounts_of(instance: Instance, form: Form, plans: Sequence[Plan]) -> Amounts:
+def amounts_of(numbers: ChunkNumbers, form: Form, plans: Sequence[Plan]) -> Amounts:
     """Work the numbers out for plans that all have this form.
 
     Memory is kept in units, rounded to nearest; what a die needs for good is rounded up and its capacity set so that
@@ -77,15 +65,18 @@ def amounts_of(instance: Instance, form: Form, plans: Sequence[Plan]) -> Amounts
     """
     program, skeleton = form.program, form.skeleton
     kind_of_stage, stages = skeleton.layout.kind_of_stage, program.stages
-    blocks = {key: _block(instance, form, plans, *key) for key in skeleton.blocks}
+    blocks = {}
+    for shape, size in skeleton.blocks:
+        sizes = np.array([plan.chunk_sizes(shape[0] - shape[1]) for plan in plans], dtype=np.int64)
+        blocks[shape, size] = numbers.block(skeleton.layout.kinds, shape, size, sizes)
     in_order = [blocks[wave.shape, wave.size] for wave in skeleton.waves]
     tasks, writes, dies = program.tasks, len(program.write_units), program.dies
     table = np.empty((len(plans), 3 * tasks + writes + 2 * dies), dtype=np.int64)
     first = 0
     for block in in_order:
         stop = first + block.send_units.shape[1] * stages
-        for part, numbers in enumerate((block.duration_ps, block.take_units)):
-            table[:, part * tasks + first : part * tasks + stop] = numbers[:, :, kind_of_stage].reshape(len(plans), -1)
+        for part, of_kind in enumerate((block.duration_ps, block.take_units)):
+            table[:, part * tasks + first : part * tasks + stop] = of_kind[:, :, kind_of_stage].reshape(len(plans), -1)
         table[:, 2 * tasks + first : 2 * tasks + stop] = np.repeat(block.send_units, stages, axis=1)
         first = stop
     if writes:
@@ -100,33 +91,7 @@ def amounts_of(instance: Instance, form: Form, plans: Sequence[Plan]) -> Amounts
     return Amounts(form, table)
 
 
-def _block(instance: Instance, form: Form, plans: Sequence[Plan], shape: Shape, size: int) -> _Block:
-    cost, layout, unit = instance.stage_cost, form.skeleton.layout, form.program.units_per_byte
-    sizes = np.array([plan.chunk_sizes(shape[0] - shape[1]) for plan in plans], dtype=np.int64)
-    after = shape[1] + np.cumsum(sizes, axis=1)
-    last = np.arange(sizes.shape[1]) == sizes.shape[1] - 1
-    largest = sizes.max(axis=1).tolist()
-    seconds, held = (np.empty((*sizes.shape, len(layout.kinds))) for _ in range(2))
-    workspace = np.empty((len(plans), len(layout.kinds)))
-    for kind, (start, stop, die, is_last) in enumerate(layout.kinds):
-        head = np.broadcast_to(last & is_last, sizes.shape)
-        seconds[:, :, kind] = cost.stage_seconds(die, start, stop, size, sizes, after - sizes, head=head)
-        held[:, :, kind] = cost.kv_held_bytes(start, stop, size, after, sizes)
-        bytes_of = {chunk: cost.workspace_bytes(start, stop, size, chunk) for chunk in set(largest)}
-        workspace[:, kind] = [bytes_of[chunk] for chunk in largest]
-    duration_ps = np.rint(seconds * PICOSECONDS_PER_S).astype(np.int64)
-    if instance.pipeline.integer_ns:
-        # Under this option every duration is rounded up to whole nanoseconds (rule 9).
-        duration_ps = -(-duration_ps // PICOSECONDS_PER_NS) * PICOSECONDS_PER_NS
-    return _Block(
-        duration_ps=duration_ps,
-        take_units=np.diff(_units(held, unit), axis=1, prepend=0),
-        send_units=_units(cost.activation_bytes(size, sizes), unit),
-        workspace_bytes=workspace,
-    )
-
-
-def _static_bytes(form: Form, blocks: Sequence[_Block]) -> Floats:
+def _static_bytes(form: Form, blocks: Sequence[Block]) -> Floats:
     """Weights and one workspace of each die, the largest of its stages over all waves (section 2). Shape [P, D]."""
     layout = form.skeleton.layout
     of_kind: Floats = np.max([block.workspace_bytes for block in blocks], axis=0)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from instances.errors import InputError
+from instances.hardware import MAX_DIES
 from instances.mesh import Die, Link, Mesh, Topology
 from instances.plan import Schedule
 from solver.simulation.document_fields import as_count, as_die, as_list
@@ -90,8 +91,8 @@ def read_mesh(document: Mapping[str, Any], dies: Sequence[Die]) -> Mesh:
     """How dies are joined: a mesh as large as the dies in use, unless the document says otherwise."""
     topology = _topology(document)
     used_rows, used_columns = (max(die[axis] for die in dies) + 1 for axis in (0, 1))
-    rows = as_count(document.get("rows", used_rows), "rows", low=used_rows)
-    columns = as_count(document.get("columns", used_columns), "columns", low=used_columns)
+    rows = as_count(document.get("rows", used_rows), "rows", low=used_rows, high=MAX_DIES)
+    columns = as_count(document.get("columns", used_columns), "columns", low=used_columns, high=MAX_DIES // rows)
     grid = f"inside the {rows}x{columns} {topology}"
     dead = []
     for index, value in enumerate(as_list(document.get("disabled_dies", []), "disabled_dies")):

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
 from instances.errors import InputError
+from instances.hardware import MAX_DIES
 from instances.mesh import Die
+
+
+LONGEST = Fraction(10**6)
+"""Seconds; see ``instances.units.LONGEST_S``."""
+MOST_BYTES = Fraction(2**61)
+SLOWEST, FASTEST = Fraction(1, 10**9), Fraction(10**30)
+"""Bytes per second; inside these, times of any amounts stay far from the ends of doubles."""
 
 
 def as_list(value: object, field: str) -> list[Any]:
@@ -22,7 +30,7 @@ def as_die(value: object, field: str) -> Die:
     pair = as_list(value, field)
     if len(pair) != 2:
         raise InputError(field, value, "[row, column]")
-    return as_count(pair[0], field), as_count(pair[1], field)
+    return as_count(pair[0], field, high=MAX_DIES - 1), as_count(pair[1], field, high=MAX_DIES - 1)
 
 
 def as_count(value: object, field: str, *, low: int = 0, high: int | None = None) -> int:
@@ -37,19 +45,12 @@ def as_number(
     field: str,
     *,
     low: Fraction | None = Fraction(0),
-    positive: bool = False,
+    high: Fraction,
 ) -> Fraction:
-    """The decimal as written: 0.1 is one tenth, not the nearest double."""
-    kind = "a finite number"
-    if low is not None:
-        kind += " greater than 0" if positive else f" of at least {low}"
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        _refuse(value, field, kind)
-    number = Fraction(str(value))
-    if (low is not None and number < low) or (positive and number == 0):
-        _refuse(value, field, kind)
-    return number
-
-
-def _refuse(value: object, field: str, allowed: str) -> NoReturn:
-    raise InputError(field, value, allowed)
+    """The decimal as written, 0.1 is one tenth, not the nearest double; ``low`` of None allows down to -``high``."""
+    low = -high if low is None else low
+    whole, decimal = isinstance(value, int) and not isinstance(value, bool), isinstance(value, float)
+    # Compared as it is: a whole number may be too long for a double, or to be printed and read again.
+    if not (whole or (decimal and math.isfinite(value))) or not low <= value <= high:
+        raise InputError(field, value, f"a finite number from {float(low):g} to {float(high):g}")
+    return Fraction(str(value))

@@ -10,6 +10,7 @@ from math import lcm
 from instances.instance import Instance
 from instances.plan import Plan
 from solver.simulation.amounts import Amounts, amounts_of
+from solver.simulation.chunk_numbers import ChunkNumbers
 from solver.simulation.form import Form, Outline, Skeleton, build_form, build_skeleton, outline_of
 from solver.simulation.program import Program
 from solver.simulation.spill_pattern import Row
@@ -25,6 +26,7 @@ class Lowering:
         self.instance = instance
         self.units_per_byte = _units_per_byte(instance)
         self.requests = instance.workload.all_requests()
+        self._numbers = ChunkNumbers(instance, self.units_per_byte)
         self._shapes = instance.workload.shapes
         self._skeleton = lru_cache(maxsize=16)(self._build_skeleton)
         self._form = lru_cache(maxsize=8)(self._build_form)
@@ -37,7 +39,7 @@ class Lowering:
         plan
             A plan whose violations, if any, concern memory alone.
         """
-        return amounts_of(self.instance, self.form(plan), [plan]).program(0)
+        return amounts_of(self._numbers, self.form(plan), [plan]).program(0)
 
     def form(self, plan: Plan) -> Form:
         """The form of a plan, that of all plans that differ from it in chunk sizes and spilled tokens alone."""
@@ -60,7 +62,7 @@ class Lowering:
             step = max(1, MOST_NUMBERS // width)
             for first in range(0, len(numbers), step):
                 some = numbers[first : first + step]
-                yield some, amounts_of(self.instance, form, [plans[number] for number in some])
+                yield some, amounts_of(self._numbers, form, [plans[number] for number in some])
 
     def _build_skeleton(self, outline: Outline) -> Skeleton:
         return build_skeleton(self.instance, self.requests, outline, self.units_per_byte)

@@ -22,9 +22,19 @@ from instances.errors import InputError
 from instances.mesh import Die, Mesh, Routing
 from instances.plan import Schedule
 from solver.simulation.document_dies import Label, read_dies, read_mesh, read_order, read_schedule
-from solver.simulation.document_fields import as_count, as_list, as_number
+from solver.simulation.document_fields import (
+    FASTEST,
+    LONGEST,
+    MOST_BYTES,
+    SLOWEST,
+    as_count,
+    as_list,
+    as_number,
+)
 
 HOST = "host"
+MOST_IN_FLIGHT = 10**9
+MOST_SERVE_FRACTION = 1000
 _REQUIRED = ("die_of", "compute_s", "activation_bytes", "kv_bytes", "arrivals_s", "link_bytes_per_s", "hop_latency_s")
 _OPTIONAL = (
     "spill",
@@ -123,14 +133,14 @@ class _Reader:
         stages = len(dies)
         mesh = read_mesh(document, dies)
         arrivals = [
-            as_number(value, f"arrivals_s[{index}]")
+            as_number(value, f"arrivals_s[{index}]", high=LONGEST)
             for index, value in enumerate(as_list(document["arrivals_s"], "arrivals_s"))
         ]
         if not arrivals:
             raise InputError("arrivals_s", [], "at least one wave")
         waves = len(arrivals)
-        compute_s = self.by_wave("compute_s", stages, waves, low=Fraction(0))
-        kv_bytes = self.by_wave("kv_bytes", stages, waves, low=None)
+        compute_s = self.by_wave("compute_s", stages, waves, low=Fraction(0), high=LONGEST)
+        kv_bytes = self.by_wave("kv_bytes", stages, waves, low=None, high=MOST_BYTES)
         chunks = [len(wave[0]) for wave in compute_s]
         for wave, (compute, kv) in enumerate(zip(compute_s, kv_bytes, strict=True)):
             for stage in range(stages):
@@ -143,7 +153,7 @@ class _Reader:
         _check_kept(kv_bytes, spill)
         max_in_flight = document.get("max_in_flight")
         if max_in_flight is not None:
-            max_in_flight = as_count(max_in_flight, "max_in_flight", low=1)
+            max_in_flight = as_count(max_in_flight, "max_in_flight", low=1, high=MOST_IN_FLIGHT)
         routing = document.get("routing", "xy")
         if routing not in ("xy", "yx"):
             raise InputError("routing", routing, '"xy" or "yx"')
@@ -161,9 +171,11 @@ class _Reader:
             static_bytes=self.per_stage("static_bytes", dies) or [Fraction(0)] * stages,
             host_bytes=host_bytes,
             host_bytes_per_s=host_bytes_per_s,
-            link_bytes_per_s=float(as_number(document["link_bytes_per_s"], "link_bytes_per_s", positive=True)),
-            hop_latency_s=float(as_number(document["hop_latency_s"], "hop_latency_s")),
-            serve_fraction=float(as_number(document.get("serve_fraction", 1), "serve_fraction")),
+            link_bytes_per_s=_speed(document["link_bytes_per_s"], "link_bytes_per_s"),
+            hop_latency_s=float(as_number(document["hop_latency_s"], "hop_latency_s", high=LONGEST)),
+            serve_fraction=float(
+                as_number(document.get("serve_fraction", 1), "serve_fraction", high=Fraction(MOST_SERVE_FRACTION))
+            ),
             overlap=self.switch("overlap", True),
             max_in_flight=max_in_flight or 0,
             routing="yx" if routing == "yx" else "xy",
@@ -172,23 +184,27 @@ class _Reader:
             integer_ns=self.switch("integer_ns", False),
         )
 
-    def by_wave(self, field: str, stages: int, waves: int, *, low: Fraction | None) -> list[list[list[Fraction]]]:
+    def by_wave(
+        self, field: str, stages: int, waves: int, *, low: Fraction | None, high: Fraction
+    ) -> list[list[list[Fraction]]]:
         """A table by wave, stage, chunk; one by stage and chunk stands for every wave."""
         value = as_list(self.document[field], field)
         deep = any(isinstance(entry, list) for row in value if isinstance(row, list) for entry in row)
         tables = [(f"{field}[{wave}]", table) for wave, table in enumerate(value)] if deep else [(field, value)]
         if deep and len(value) != waves:
             raise InputError(field, f"{len(value)} waves", f"{waves} waves, as many as arrivals_s")
-        read = [self.table(name, table, stages, low) for name, table in tables]
+        read = [self.table(name, table, stages, low, high) for name, table in tables]
         return read if deep else read * waves
 
-    def table(self, field: str, value: object, stages: int, low: Fraction | None) -> list[list[Fraction]]:
+    def table(
+        self, field: str, value: object, stages: int, low: Fraction | None, high: Fraction
+    ) -> list[list[Fraction]]:
         rows = as_list(value, field)
         if len(rows) != stages:
             raise InputError(field, f"{len(rows)} rows", f"{stages} rows, one a stage as in die_of")
         return [
             [
-                as_number(entry, f"{field}[{stage}][{chunk}]", low=low)
+                as_number(entry, f"{field}[{stage}][{chunk}]", low=low, high=high)
                 for chunk, entry in enumerate(as_list(row, f"{field}[{stage}]"))
             ]
             for stage, row in enumerate(rows)
@@ -204,7 +220,9 @@ class _Reader:
         for row, count in zip(rows, chunks, strict=True):
             if len(row) != count:
                 raise InputError(field, row, f"{count} chunks, as in compute_s")
-        return [[as_number(entry, f"{field}[{chunk}]") for chunk, entry in enumerate(row)] for row in rows]
+        return [
+            [as_number(entry, f"{field}[{chunk}]", high=MOST_BYTES) for chunk, entry in enumerate(row)] for row in rows
+        ]
 
     def per_stage(self, field: str, dies: list[Die]) -> list[Fraction] | None:
         """What the die of each stage has, the same for stages that share one."""
@@ -214,7 +232,7 @@ class _Reader:
         entries = as_list(value, field)
         if len(entries) != len(dies):
             raise InputError(field, value, f"{len(dies)} numbers, one a stage")
-        numbers = [as_number(entry, f"{field}[{stage}]") for stage, entry in enumerate(entries)]
+        numbers = [as_number(entry, f"{field}[{stage}]", high=MOST_BYTES) for stage, entry in enumerate(entries)]
         for stage, die in enumerate(dies):
             first = dies.index(die)
             if numbers[stage] != numbers[first]:
@@ -234,8 +252,8 @@ class _Reader:
             return None, None
         if not isinstance(host, Mapping) or set(host) != {"host_bytes", "host_bytes_per_s"}:
             raise InputError(HOST, host, "an object with host_bytes and host_bytes_per_s, or null")
-        speed = as_number(host["host_bytes_per_s"], "host.host_bytes_per_s", positive=True)
-        return as_number(host["host_bytes"], "host.host_bytes"), float(speed)
+        size_bytes = as_number(host["host_bytes"], "host.host_bytes", high=MOST_BYTES)
+        return size_bytes, _speed(host["host_bytes_per_s"], "host.host_bytes_per_s")
 
     def spill(self, dies: list[Die], chunks: list[int], *, has_host: bool) -> list[Spill]:
         stages = len(dies)
@@ -262,7 +280,7 @@ class _Reader:
                 creditor = as_count(creditor, f"{field}.creditor", high=stages - 1)
             if creditor is not None and dies[creditor] == dies[stage]:
                 raise InputError(f"{field}.creditor", creditor, "a stage on another die than the one that spills")
-            size_bytes = as_number(row["bytes"], f"{field}.bytes")
+            size_bytes = as_number(row["bytes"], f"{field}.bytes", high=MOST_BYTES)
             for wave in waves:
                 chunk = as_count(row["chunk"], f"{field}.chunk", high=chunks[wave] - 1)
                 if chunk == chunks[wave] - 1:
@@ -274,6 +292,10 @@ class _Reader:
                 seen.add(entry)
                 found.append(Spill(wave, stage, chunk, creditor, size_bytes))
         return found
+
+
+def _speed(value: object, field: str) -> float:
+    return float(as_number(value, field, low=SLOWEST, high=FASTEST))
 
 
 def _check_kept(kv_bytes: list[list[list[Fraction]]], spill: list[Spill]) -> None:

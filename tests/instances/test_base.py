@@ -229,7 +229,9 @@ def test_half_a_surrogate_pair_is_no_text() -> None:
 
 def test_long_values_are_shortened() -> None:
     message = str(InputError("a.b", "x" * 1000, "less"))
-    assert message == f"a.b: '{'x' * 78}… is not allowed; expected less"
+    assert message == f"a.b: '{'x' * 53}…{'x' * 24}' is not allowed; expected less"
+    assert "part-of-a-path/name.json'" in str(InputError("a.b", "/x" * 100 + "part-of-a-path/name.json", "less"))
+    assert "too long to print" in str(InputError("a.b", 10**5000, "less"))
 
 
 def test_file_is_named_once() -> None:

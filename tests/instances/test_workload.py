@@ -152,7 +152,7 @@ def test_only_newlines_end_a_row_of_a_trace(tmp_path: Path) -> None:
         ("\n \n", "workload.trace: .* expected a file with at least one request"),
         ('{"tokens": 1}\n{"tokens": 2', "trace.jsonl: line 2: .* expected complete, valid JSON"),
         ('{"tokens": 1}{"tokens": 2}', "trace.jsonl: line 1: .* expected complete, valid JSON"),
-        ('\n{"tokens": NaN}', "trace.jsonl: line 2: 'NaN' is not allowed; expected JSON without NaN"),
+        ('\n{"tokens": NaN}', "trace.jsonl: line 2: tokens: 'NaN' is not allowed; expected JSON without NaN"),
         ('{"tokens": 1, "tokens": 2}', "trace.jsonl: line 1: tokens: 'tokens' is not allowed; expected each key once"),
         ("[" * 100_000, "trace.jsonl: line 1: .* nested less deeply"),
         ('[{"tokens": 1}]', r"inst.json: workload.trace.0: \[.* is not allowed; expected an object"),
