@@ -1,0 +1,1 @@
+"""Layer split: consecutive layers on stages, the slowest stage first, memory second."""
