@@ -13,8 +13,8 @@ because each term waits for the one before it: stalls, fetches, waits for memory
 add to it. Let a and b be the first and last of the stages that have the most work, so that t_a = t_b =: t. Then the
 right side is the chunk problem A*sum t + Z*max u, u being the crossing of m, with extra costs on some chunks, whose
 minimum over all admissible cuts ``solve_chunks`` finds or bounds. The entering chunk l is the one that covers a given
-quantum; the mean over the first X quanta is a bound too, and a better one where stages before a are many: a single
-small first chunk cannot lower it. Then m must not lie before l: only chunks that end behind the X-th quantum count.
+quantum; a mean over quanta is a bound too, and a better one where stages before a are many: a single small first chunk
+cannot lower it (``entry``).
 
 Stages use the fastest die there is and transfers the fastest link and one hop, so the bound holds for every placement.
 Objectives are increasing in the completions: a weighted sum of completions is at least the weighted sum of their bounds
@@ -28,18 +28,18 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from formulations.admissible import admissible_chunk_tokens
 from formulations.chunks.exact import path_value, solve_chunks
+from formulations.entry import ChunkProblem, best_mixture
 from formulations.stage_path import StagePath, heaviest_stages, stage_path
 from formulations.tables import StageTables, Table
 from instances.instance import Instance
 from instances.workload import Shape, Wave, form_waves
 
-ENTRY_SPANS = (0.5, 1, 2, 4, 8)
-"""Spans X tried, in chunks of the size that the first chunks of the plain bound have."""
 _TOLERANCE = 1e-7
 """Relative accuracy of a chunk problem's bound; a thousandth of what counts as optimal."""
 
@@ -115,7 +115,7 @@ class TimeBounds:
         largest_chunk_tokens
             Only plans without a larger chunk; for a search, which wants the cuts (the bound holds for these plans).
         thorough
-            Whether to look for the best span of entering quanta, or to take the first chunk.
+            Whether to look for the best mixture of entering quanta, or to take the first chunk.
         enough_s
             A trivial bound of at least this is returned as it is.
         """
@@ -164,14 +164,13 @@ class TimeBounds:
             weight * math.fsum(waves[start].ready_s - since for since in self._since(wave)) / wave.size
             for weight, wave, start in zip(weights, waves, starts, strict=True)
         )
-        problems: dict[Shape, _ChunkProblem] = {}
+        problems: dict[Shape, ChunkProblem] = {}
         for w, (weight, start) in enumerate(zip(weights, starts, strict=True)):
             for k in range(start, w + 1) if weight else ():
                 shape, size = waves[k].shape, waves[k].size
-                problem = problems.setdefault(shape, _ChunkProblem())
+                problem = problems.setdefault(shape, ChunkProblem(self.tables.grid(shape).quanta))
                 problem.add(paths[shape, size], weight, first=k == start, last=k == w)
-        quanta = {shape: self.tables.grid(shape).quanta for shape in problems}
-        first = {shape: problem.tables(quanta[shape], 1) for shape, problem in problems.items()}
+        first = {shape: problem.tables(problem.first_quantum()) for shape, problem in problems.items()}
         trivial = constant + sum(_without_crossing(*table, self.most, self.fewest) for table in first.values())
         if trivial >= enough_s:
             return BatchBound(batch, trivial, trivial, {})
@@ -179,31 +178,14 @@ class TimeBounds:
         cuts: dict[Shape, list[int]] = {}
         others: dict[Shape, list[list[int]]] = {}
         for shape, problem in problems.items():
-            share = None if deadline_s is None else deadline_s / len(problems)
-            best, cuts[shape], others[shape] = self._best_entry(problem, first[shape], share, thorough)
+            clock = None if deadline_s is None else time.monotonic() + deadline_s / len(problems)
+            best, cuts[shape] = self._solve(*first[shape], clock)
+            others[shape] = [cuts[shape]]
+            if thorough:
+                solve = partial(self._solve, clock=clock)
+                best, cuts[shape], others[shape] = best_mixture(problem, solve, (best, cuts[shape]), clock)
             value += best
         return BatchBound(batch, value, min(trivial, value), cuts, others)
-
-    def _best_entry(
-        self, problem: _ChunkProblem, first: tuple[Table, Table], deadline_s: float | None, thorough: bool
-    ) -> tuple[float, list[int], list[list[int]]]:
-        """Best bound over some spans X of entering quanta; its cuts, and all cuts met."""
-        clock = None if deadline_s is None else time.monotonic() + deadline_s
-        quanta = first[0].shape[0] - 1
-        found = self._solve(*first, clock)
-        best, cuts, met = found[0], found[1], [found[1]]
-        if not thorough or not problem.has_entry or not cuts:
-            return best, cuts, met
-        chunk = max(1, round(cuts[min(2, len(cuts) - 1)] / min(3, len(cuts))))
-        for span in sorted({min(quanta, max(1, round(chunk * factor))) for factor in ENTRY_SPANS}):
-            if clock is not None and time.monotonic() >= clock:
-                break
-            bound, other = self._solve(*problem.tables(quanta, span), clock)
-            if other:
-                met.append(other)
-            if bound > best and other:
-                best, cuts = bound, other
-        return best, cuts, met
 
     def _solve(self, t: Table, u: Table, clock: float | None) -> tuple[float, list[int]]:
         left = None if clock is None else max(0.0, clock - time.monotonic())
@@ -240,9 +222,9 @@ class TimeBounds:
         entry: dict[tuple[Shape, int], float] = {}
         cuts: dict[Shape, list[int]] = {}
         for (shape, size), path in paths.items():
-            problem = _ChunkProblem()
+            problem = ChunkProblem(self.tables.grid(shape).quanta)
             problem.add(path, 1.0, first=True, last=False)
-            bound, cuts[shape] = self._solve(*problem.tables(self.tables.grid(shape).quanta, 1), None)
+            bound, cuts[shape] = self._solve(*problem.tables(problem.first_quantum()), None)
             entry[shape, size] = bound
         latencies, trivial = [], []
         for w, (wave, start) in enumerate(zip(waves, starts, strict=True)):
@@ -261,43 +243,6 @@ def nearest_rank(values: Sequence[float], share: float) -> float:
     """Nearest-rank percentile: the value at rank ceil(share * n)."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
-
-
-class _ChunkProblem:
-    """Accumulates the weighted path costs of one request shape."""
-
-    def __init__(self) -> None:
-        self._terms: dict[int, tuple[StagePath, list[float]]] = {}
-
-    def add(self, path: StagePath, weight: float, *, first: bool, last: bool) -> None:
-        """Count one wave of a path: its work, its crossing if it comes first, its way out if it comes last."""
-        counts = self._terms.setdefault(id(path), (path, [0.0, 0.0, 0.0]))[1]
-        counts[0] += weight
-        counts[1] += weight * first
-        counts[2] += weight * last
-
-    @property
-    def has_entry(self) -> bool:
-        """Whether stages lie before the one that the path settles on, and it is known how much less work they have."""
-        return all(path.lead is not None and path.entry[0, -1] > 0 for path, _ in self._terms.values())
-
-    def tables(self, quanta: int, span: int) -> tuple[Table, Table]:
-        """Weighted work with entry and way out, and weighted crossing, for the first ``span`` quanta as entry."""
-        t, u = np.zeros((quanta + 1, quanta + 1)), np.zeros((quanta + 1, quanta + 1))
-        position = np.arange(quanta + 1)
-        covered = np.clip(np.minimum(position[None, :], span) - position[:, None], 0, None) / span
-        behind = np.clip(span - position, 0, None)[None, :] / span
-        for path, (work, crossing, out) in self._terms.values():
-            t += work * path.work
-            t[:-1, -1] += out * path.way_out[:-1]
-            if crossing:
-                u += crossing * path.crossing
-                t += crossing * np.multiply(path.entry, covered, out=np.zeros_like(t), where=covered > 0)
-                if path.lead is not None:
-                    t -= crossing * behind * path.lead
-        u[:, :span] = 0.0
-        u[np.isinf(t)] = np.inf
-        return t, u
 
 
 def _without_crossing(t: Table, u: Table, most: int, fewest: int) -> float:

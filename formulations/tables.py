@@ -94,10 +94,4 @@ class StageTables:
 
 def fastest_die(instance: Instance) -> Die:
     """A die at least as fast and as large as every enabled one, rate by rate; for bounds over all placements."""
-    hardware = instance.hardware
-    dies = [hardware.die_at(position) for position in hardware.live_dies]
-    best = {
-        name: (min if name.endswith("overhead_s") else max)(getattr(die, name) for die in dies)
-        for name in Die.model_fields
-    }
-    return Die(**best)
+    return instance.hardware.best_die

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from functools import cached_property
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -121,20 +122,42 @@ class Hardware(Document):
         """Speed of a link that crosses a wafer edge; as inside a wafer unless given."""
         return self.link_bytes_per_s if self.wafer_link_bytes_per_s is None else self.wafer_link_bytes_per_s
 
-    @property
+    @cached_property
     def live_dies(self) -> list[tuple[int, int]]:
         """Enabled dies, row by row."""
         dead = set(self.disabled_dies)
         grid = ((row, column) for row in range(self.total_rows) for column in range(self.total_columns))
         return [position for position in grid if position not in dead]
 
+    @cached_property
+    def special_dies(self) -> dict[tuple[int, int], Die]:
+        """The dies that have an override, with it applied."""
+        return {
+            override.at: self.die.model_copy(update=override.model_dump(exclude_none=True, exclude={"at"}))
+            for override in self.dies
+        }
+
     def die_at(self, position: tuple[int, int]) -> Die:
         """The die at a position, with its override applied."""
-        for override in self.dies:
-            if override.at == position:
-                changes: dict[str, Any] = override.model_dump(exclude_none=True, exclude={"at"})
-                return self.die.model_copy(update=changes)
-        return self.die
+        return self.special_dies.get(position, self.die)
+
+    @cached_property
+    def best_die(self) -> Die:
+        """A die at least as fast and as large as every enabled one, rate by rate."""
+        dead = set(self.disabled_dies)
+        dies = {die for position, die in self.special_dies.items() if position not in dead}
+        if any(position not in self.special_dies for position in self.live_dies):
+            dies.add(self.die)
+        best = {
+            name: (min if name.endswith("overhead_s") else max)(getattr(die, name) for die in dies)
+            for name in Die.model_fields
+        }
+        return self.die.model_copy(update=best)
+
+    @cached_property
+    def largest_memories(self) -> tuple[float, ...]:
+        """Bytes of memory of the enabled dies, the largest first."""
+        return tuple(sorted((self.die_at(position).hbm_bytes for position in self.live_dies), reverse=True))
 
     def mesh(self) -> Mesh:
         """Geometry of the grid: links, routes, hops."""

@@ -66,13 +66,11 @@ def solve(
     """
     chosen = find_method(method)
     settings = chosen.settings(knobs or {})
-    _check_chunks(instance, chunks)
+    check_chunks(instance, chunks)
     if instance.objective == "max_tokens":
         raise InputError("objective", "max_tokens", "mean_latency, makespan or p95_latency: these can be solved for")
     limits = limits or Limits()
     note = note or (lambda line: None)
-    note("loading the compiled simulator (the first time after an installation it is compiled, about 10 s)")
-    warm_up()
     deadline = limits.start()
     evaluator = Evaluator(instance)
     search = Search(
@@ -90,6 +88,9 @@ def solve(
     )
     interrupted, answer = False, None
     try:
+        note("loading the compiled simulator (the first time after an installation it is compiled, about 10 s)")
+        warm_up()
+        deadline.restart()
         search.note("bounds")
         search.prove(DEFAULT_PROOF_S if limits.time_s is None else PROOF_SHARE * limits.time_s)
         if search.infeasible_reason is None:
@@ -157,7 +158,8 @@ def _status(search: Search, value: float | None, interrupted: bool) -> tuple[Sta
     return status, "time_limit" if search.deadline.over else "iterations"
 
 
-def _check_chunks(instance: Instance, chunks: int | None) -> None:
+def check_chunks(instance: Instance, chunks: int | None) -> None:
+    """InputError for a fixed number of chunks that the instance does not admit."""
     if chunks is None:
         return
     most = instance.pipeline.max_chunks

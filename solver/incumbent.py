@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from instances.plan import Plan
@@ -30,11 +30,16 @@ class Incumbent:
 
     def offer(self, plan: Plan) -> float | None:
         """Replay a plan and keep it if it is the best; its value, or None if it does not run."""
-        value = self.evaluator.value(plan)
-        if value is not None and (self.value is None or value < self.value):
-            self.plan, self.value = plan, value
-            self._note()
-        return value
+        return self.offer_all([plan])[0]
+
+    def offer_all(self, plans: Sequence[Plan]) -> list[float | None]:
+        """As ``offer``, for plans that differ little, in one call."""
+        values = self.evaluator.values(plans)
+        for plan, value in zip(plans, values, strict=True):
+            if value is not None and (self.value is None or value < self.value):
+                self.plan, self.value = plan, value
+                self._note()
+        return values
 
     def raise_bound(self, bound: float | None) -> None:
         """Take note of a proved bound; the largest counts."""

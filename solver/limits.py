@@ -44,6 +44,10 @@ class Deadline:
     by_clock: bool = True
     started: float = field(default_factory=time.monotonic)
 
+    def restart(self) -> None:
+        """Start the clock anew: what went before does not count."""
+        self.started = time.monotonic()
+
     @property
     def elapsed_s(self) -> float:
         """Seconds since the start."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
+import stat
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field
 
 from formulations.scope import BoundScope
-from instances.base import Document, read_json
+from instances.base import Document, SchemaVersion, read_json
 from instances.plan import Plan
 from instances.rules import Finding
 
@@ -88,7 +89,7 @@ class Result(Document):
     ``status`` says what is known, ``stop_reason`` why the search ended.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = 1
     instance: dict[str, Any]
     fingerprint: str
     method: str
@@ -128,13 +129,23 @@ def relative_gap(value: float | None, bound: float | None) -> float | None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that no reader and no interruption ever sees a part of it."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    """Write a file so that no reader and no interruption ever sees a part of it.
+
+    Links are followed, so that a link stays one. A file that is there keeps its mode, a new one gets what the umask
+    leaves. Devices and pipes cannot be replaced: they are written to.
+    """
+    target = Path(os.path.realpath(path))
+    mode = target.stat().st_mode if target.exists() else None
+    if mode is not None and not stat.S_ISREG(mode):
+        target.write_text(text, encoding="utf-8")
+        return
+    temporary = target.with_name(f".waferplan-{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        with temporary.open("x", encoding="utf-8") as stream:
             stream.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        if mode is not None:
+            temporary.chmod(stat.S_IMODE(mode))
+        temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from instances.errors import InputError
 
 Amounts = npt.NDArray[np.float64]
+Memory = Literal["limit", "even", "excess"]
 
 
 class Parts(NamedTuple):
@@ -28,9 +29,7 @@ class Parts(NamedTuple):
 class LayerProblem:
     """L layers in a row, cut into N stages of at least one layer.
 
-    What is asked for: first the slowest stage as fast as can be; among those splits, the memory. With ``limited``
-    memory that is the least full stage at its fullest, max over stages of (bytes - capacity); otherwise the bytes above
-    capacity, summed over the stages.
+    What is asked for: first the slowest stage as fast as can be; second, among those splits, the memory.
 
     Attributes
     ----------
@@ -46,8 +45,10 @@ class LayerProblem:
         (N,): what a stage holds besides: the embedding on the first one, the head and extra layers on the last one.
     capacity_bytes
         (N,): memory of the stage's die; 0 where none is stated.
-    limited
-        Whether a stage must fit in its memory (``capacity_at_rest``).
+    memory
+        What is asked of it. "limit": a stage must fit in its memory (``capacity_at_rest``), and the fullest stage, max
+        over stages of (bytes - capacity), is to be as empty as can be. "even": the same without the rule. "excess": no
+        rule, and the bytes above capacity, summed over the stages, are to be few.
     forbidden_cuts
         Layers that must not start a stage.
     needed
@@ -60,7 +61,7 @@ class LayerProblem:
     workspace_bytes: Amounts
     extra_bytes: Amounts
     capacity_bytes: Amounts
-    limited: bool
+    memory: Memory
     forbidden_cuts: frozenset[int]
     needed: npt.NDArray[np.bool_]
 
@@ -88,37 +89,35 @@ class LayerProblem:
         largest = np.maximum.accumulate(self.workspace_bytes[start : stops[-1]])[stops - start - 1]
         held = self._bytes_before[stops] - self._bytes_before[start] + largest + self.extra_bytes[stage]
         kept = self._may_stop[stops] & (self._needed_before[stops] > self._needed_before[start])
-        if self.limited:
+        if self.memory == "limit":
             kept &= held <= self.capacity_bytes[stage]
         return Parts(stops[kept], seconds[kept], held[kept])
 
+    def part_seconds(self, stage: int, start: int, stop: int) -> float:
+        """Seconds of a stage that holds the layers start..stop-1."""
+        return float(self._seconds_before[stage][stop] - self._seconds_before[stage][start] + self.extra_s[stage])
+
+    def part_bytes(self, stage: int, start: int, stop: int) -> float:
+        """Bytes of a stage that holds the layers start..stop-1."""
+        workspace = self.workspace_bytes[start:stop].max(initial=0.0)
+        return float(self._bytes_before[stop] - self._bytes_before[start] + workspace + self.extra_bytes[stage])
+
     def stage_seconds(self, split: Sequence[int]) -> list[float]:
         """Seconds of each stage."""
-        return [
-            float(self._seconds_before[s][stop] - self._seconds_before[s][start] + self.extra_s[s])
-            for s, (start, stop) in enumerate(ranges(split))
-        ]
+        return [self.part_seconds(stage, *part) for stage, part in enumerate(ranges(split))]
 
     def stage_bytes(self, split: Sequence[int]) -> list[float]:
         """Bytes of each stage."""
-        return [
-            float(
-                self._bytes_before[stop]
-                - self._bytes_before[start]
-                + self.workspace_bytes[start:stop].max(initial=0.0)
-                + self.extra_bytes[s]
-            )
-            for s, (start, stop) in enumerate(ranges(split))
-        ]
+        return [self.part_bytes(stage, *part) for stage, part in enumerate(ranges(split))]
 
     def slowest_s(self, split: Sequence[int]) -> float:
         """The first objective: seconds of the slowest stage."""
         return max(self.stage_seconds(split))
 
     def memory_bytes(self, split: Sequence[int]) -> float:
-        """The second objective: the fullest stage against its capacity, or the sum of what exceeds capacities."""
+        """The second objective: the fullest stage against its capacity, or the sum of what is above capacities."""
         over = np.array(self.stage_bytes(split)) - self.capacity_bytes
-        return float(over.max() if self.limited else np.maximum(over, 0.0).sum())
+        return float(np.maximum(over, 0.0).sum() if self.memory == "excess" else over.max())
 
     def violations(self, split: Sequence[int]) -> list[str]:
         """What is wrong with a split, under the names of the rules; empty if nothing is."""
@@ -134,7 +133,7 @@ class LayerProblem:
                 wrong.append(f"attention_in_stage: stage {stage} has none of the layers that every stage needs")
         for stage, held in enumerate(self.stage_bytes(split)):
             over = held - float(self.capacity_bytes[stage])
-            if self.limited and over > 0:
+            if self.memory == "limit" and over > 0:
                 wrong.append(f"capacity_at_rest: stage {stage} is {over:.6g} bytes too full")
         return wrong
 
@@ -172,7 +171,7 @@ def stated(
     workspace_bytes: npt.ArrayLike = 0.0,
     extra_bytes: npt.ArrayLike = 0.0,
     capacity_bytes: npt.ArrayLike | None = None,
-    limited: bool = True,
+    memory: Memory | None = None,
     forbidden_cuts: Iterable[int] = (),
     needed: Sequence[bool] | None = None,
 ) -> LayerProblem:
@@ -183,9 +182,11 @@ def stated(
     layer_s
         (L,), or (N, L) where dies differ.
     extra_s, extra_bytes, capacity_bytes
-        One number, or one a stage; without a capacity memory is not limited, and to be as even as can be.
+        One number, or one a stage.
     weight_bytes, kv_bytes_per_token, held_tokens, workspace_bytes
         One number, or one a layer; ``held_tokens`` counts the tokens of all sequences.
+    memory
+        Default: "limit" where there is a capacity, "even" where there is none.
 
     Raises
     ------
@@ -213,7 +214,7 @@ def stated(
         workspace_bytes=_full("workspace_bytes", workspace_bytes, (layers,)),
         extra_bytes=_full("extra_bytes", extra_bytes, (stages,)),
         capacity_bytes=_full("capacity_bytes", capacity, (stages,)),
-        limited=limited and capacity_bytes is not None,
+        memory=memory or ("even" if capacity_bytes is None else "limit"),
         forbidden_cuts=cuts,
         needed=np.ones(layers, dtype=np.bool_) if needed is None else np.array(needed, dtype=np.bool_),
     )

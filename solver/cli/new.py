@@ -80,7 +80,10 @@ def new_command(
         str, typer.Option(metavar="SPLIT", help="balanced, free, or layers per stage as 20,20,40.")
     ] = "balanced",
     objective: Annotated[
-        str, typer.Option(metavar="O", help="mean_latency, makespan, p95_latency or max_tokens.")
+        str,
+        typer.Option(
+            metavar="O", help="mean_latency, makespan or p95_latency; or max_tokens, which `solve` cannot solve for."
+        ),
     ] = "mean_latency",
     name: Annotated[str | None, typer.Option(metavar="NAME", help="(default: from model, mesh and tokens)")] = None,
     out: Annotated[Path | None, typer.Option(metavar="I.json", help="Write here. (default: standard output)")] = None,

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from instances.errors import InputError
-from solver.api import solve
+from solver.api import check_chunks, solve
 from solver.backends.quiet import standard_output_turned_away
 from solver.cli import options
 from solver.cli.errors import DONE, INFEASIBLE, INTERRUPTED, NO_PLAN
-from solver.cli.files import output_file, read_instance, write_file
+from solver.cli.files import in_file, output_file, read_instance, write_file
 from solver.cli.summary import summary
 from solver.cli.terminal import interruptible, progress, show, show_text
 from solver.limits import Limits
@@ -57,7 +57,9 @@ def solve_command(
     find_method(method).settings(settings)
     target = None if out is None else output_file("--out", out)
     problem = read_instance(instance)
-    with interruptible(), progress() as shown, standard_output_turned_away():
+    with options.about_option("--chunks"):
+        check_chunks(problem, fixed_chunks)
+    with interruptible(), progress() as shown, standard_output_turned_away(), in_file(instance):
         result = solve(
             problem,
             method,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
 from instances.errors import InputError
 from instances.hardware import MAX_DIES
 from instances.mesh import Die
-
 
 LONGEST = Fraction(10**6)
 """Seconds; see ``instances.units.LONGEST_S``."""
@@ -49,8 +47,7 @@ def as_number(
 ) -> Fraction:
     """The decimal as written, 0.1 is one tenth, not the nearest double; ``low`` of None allows down to -``high``."""
     low = -high if low is None else low
-    whole, decimal = isinstance(value, int) and not isinstance(value, bool), isinstance(value, float)
-    # Compared as it is: a whole number may be too long for a double, or to be printed and read again.
-    if not (whole or (decimal and math.isfinite(value))) or not low <= value <= high:
+    # Compared as it is, before anything else: a whole number may be too long for a double. NaN compares false.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise InputError(field, value, f"a finite number from {float(low):g} to {float(high):g}")
     return Fraction(str(value))

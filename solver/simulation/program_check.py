@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.simulation.columns import MOST_TASKS
-from solver.simulation.network import PICOSECONDS_PER_S
-from solver.simulation.program import NO_LIMIT_UNITS, Program
+from solver.simulation.program import Program
+from solver.simulation.range_check import too_large
 
 _INT32, _INT64, _BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.bool_)
 # Field -> (number type, what its length counts).
@@ -57,34 +57,14 @@ def check_program(program: Program) -> None:
         raise ValueError(f"unsound program: {problem}")
 
 
-def too_large(program: Program) -> str | None:
-    """What does not fit 62 bits, units or picoseconds; None if all is well. For a program that is sound otherwise."""
-    network, writes = program.network, program.write_units.sum(dtype=np.float64)
-    hops = max(1, network.longest_route)
-    # Every write may come back once for each task of its group.
-    fetches = writes * np.bincount(program.group).max()
-    moved = program.send_units.sum(dtype=np.float64) + writes + fetches
-    taken = np.abs(program.take_units).sum(dtype=np.float64) + program.static_units.sum(dtype=np.float64)
-    if max(moved * hops, taken + writes) >= NO_LIMIT_UNITS:
-        return f"bytes add up to too much in units of 1/{program.units_per_byte} byte"
-    busy_ps = program.duration_ps.sum(dtype=np.float64) + program.earliest_ps.max()
-    slowest = network.link_bytes_per_s.min(initial=np.inf)
-    sent_ps = moved / program.units_per_byte / slowest * PICOSECONDS_PER_S * (hops + program.serve_fraction)
-    transfers = program.tasks + len(program.write_units) + int(np.diff(program.group_slot_ptr)[program.group].sum())
-    latency_ps = float(network.hop_latency_ps) * hops * transfers
-    if busy_ps + sent_ps + latency_ps >= NO_LIMIT_UNITS:
-        return "times add up to too many picoseconds (2e6 s are possible)"
-    return None
-
-
 def _problems(program: Program) -> Iterator[str]:
     # Generators, so that later checks may rely on what earlier ones established: the first problem stops the rest.
     yield from _shapes(program)
     yield from _ranges(program)
     yield from _structure(program)
     yield from _spill(program)
-    if problem := too_large(program):
-        yield problem
+    if excess := too_large(program):
+        yield excess.says
 
 
 def _shapes(program: Program) -> Iterator[str]:

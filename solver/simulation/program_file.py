@@ -11,10 +11,21 @@ from instances.errors import InputError
 from solver.simulation.engine import Run, run
 from solver.simulation.network import PICOSECONDS_PER_S
 from solver.simulation.program import Program
-from solver.simulation.program_check import too_large
 from solver.simulation.program_document import read_document
 from solver.simulation.program_from_document import program_of
+from solver.simulation.range_check import Cause, too_large
 from solver.simulation.waiting import describe
+
+_FIELDS: dict[Cause, str] = {
+    "bytes": "kv_bytes, activation_bytes, spill, static_bytes",
+    "compute": "compute_s",
+    "arrivals": "arrivals_s",
+    "links": "link_bytes_per_s",
+    "host links": "host.host_bytes_per_s",
+    "stalls": "serve_fraction",
+    "latency": "hop_latency_s",
+}
+"""Fields behind the parts of a program that can be too large."""
 
 
 def read_program(document: Mapping[str, Any], *, file: str | None = None) -> Program:
@@ -27,8 +38,8 @@ def read_program(document: Mapping[str, Any], *, file: str | None = None) -> Pro
     """
     try:
         program = program_of(read_document(document))
-        if problem := too_large(program):
-            raise InputError("", problem, "times and bytes that fit 62 bits together")
+        if excess := too_large(program):
+            raise InputError(_FIELDS[excess.cause], excess.says, "times and bytes that fit 62 bits together")
         return program
     except InputError as error:
         raise (error.in_file(file) if file else error) from None

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from formulations.admissible import admissible_chunk_tokens
 from formulations.bounds import TimeBounds
 from formulations.tables import StageTables
+from instances.hardware import DieOverride
 from instances.instance import Instance
 from instances.plan import Plan, SpillRow
 from instances.workload import form_waves
@@ -134,6 +135,8 @@ def test_exactly_full_with_widths_that_no_float_has() -> None:
 def test_no_plan_with_partial_spill_runs_where_none_can(recipe: Recipe) -> None:
     """Reasons and limits hold for spill of single tokens too, which the exhausted spaces leave out."""
     instance = recipe.instance(tight=True)
+    if recipe.chance(50):
+        instance = _with_unlike_memories(recipe, instance)
     proved = TimeBounds(instance, StageTables(instance))
     found = {batch: proved.batch(batch) for batch in batches(instance)}
     for _ in range(8):
@@ -148,3 +151,46 @@ def test_no_plan_with_partial_spill_runs_where_none_can(recipe: Recipe) -> None:
         for wave in form_waves(instance.workload.all_requests(), plan.batch):
             largest = max(plan.chunk_sizes(wave.shape[0] - wave.shape[1]))
             assert largest <= admissible_chunk_tokens(instance, wave.size, wave.shape)[0]
+
+
+def _with_unlike_memories(recipe: Recipe, instance: Instance) -> Instance:
+    hardware = instance.hardware
+    dies = tuple(
+        DieOverride(at=die, hbm_bytes=hardware.die.hbm_bytes * recipe.choice((0.5, 0.8, 0.9, 1.1, 1.5, 3.0)))
+        for die in hardware.live_dies
+    )
+    return instance.model_copy(update={"hardware": hardware.model_copy(update={"dies": dies})})
+
+
+def _two_stages(bytes_of_dies: tuple[float, ...], layers: tuple[int, ...] | str = (1, 1)) -> Instance:
+    dies = [{"at": [0, column], "hbm_bytes": amount} for column, amount in enumerate(bytes_of_dies)]
+    host = {"host_bytes": 1000, "host_bytes_per_s": 1000}
+    hardware: Data = {"columns": len(bytes_of_dies), "die": {"hbm_bytes": 1000}, "dies": dies, "host": host}
+    split = (1, 1) if isinstance(layers, str) else layers
+    return line(split, hardware=hardware, pipeline={"layers": layers} if isinstance(layers, str) else {})
+
+
+def test_a_die_for_every_stage() -> None:
+    # Stage 0 weighs 18 + 4 = 22 bytes and stage 1 18 + 4 + 2 = 24; a chunk of c tokens takes (5 + 2)c on each.
+    # 22 + 7*3 = 43 and 24 + 7*3 = 45 fit on 43 and 45 bytes in this order, and 24 + 7*3 does not fit on 44.
+    for amounts, most in (((43, 45), 3), ((45, 43), 3), ((43, 44), 2), ((100, 43), 3), ((29, 1000), 1)):
+        assert _limit(_two_stages(amounts)) == (most, None)
+
+
+def test_no_die_for_one_of_the_stages() -> None:
+    # 22 + 7 = 29 and 24 + 7 = 31 are needed for one token.
+    needed = "capacity_at_rest: {} of the stages need at least {} bytes each, which {} of the enabled dies have,"
+    assert _limit(_two_stages((28, 1000))) == (0, f"{needed.format(2, 29, 1)} at batch 1")
+    assert _limit(_two_stages((30, 30.5))) == (
+        0,
+        "capacity_at_rest: layers 1..1 need 31 bytes on a die of 30.5 at batch 1",
+    )
+    # A third die is another choice.
+    assert _limit(_two_stages((28, 31, 29))) == (1, None)
+    # With a free split a layer of 18 + 7 bytes is all that is known of a stage.
+    assert _limit(_two_stages((24, 1000), "free"))[1] is not None
+    assert _limit(_two_stages((25, 1000), "free")) == (1, None)
+
+
+def _limit(instance: Instance) -> tuple[int, str | None]:
+    return admissible_chunk_tokens(instance, 1, (4, 0))

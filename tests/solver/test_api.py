@@ -13,7 +13,8 @@ from solver.evaluate import Evaluator
 from solver.incumbent import Incumbent
 from solver.limits import Limits
 from solver.result import Result, relative_gap
-from tests.builders import small_instance, small_plan
+from tests.builders import small_document, small_instance, small_plan
+from tests.solver.cli.running import waferplan
 
 QUICK = Limits(time_s=10)
 
@@ -95,6 +96,15 @@ def test_weights_that_fit_nowhere_are_proved_infeasible() -> None:
     assert result.reason.startswith("capacity_at_rest")
 
 
+def test_a_die_too_small_for_any_stage_where_all_are_needed_is_proved_infeasible(tmp_path: Path) -> None:
+    path = tmp_path / "small.json"
+    document = small_document(hardware__dies=[{"at": [0, 1], "hbm_bytes": "50 kB"}])
+    path.write_text(json.dumps(document), encoding="utf-8")
+    outcome = waferplan("solve", path, "--json")
+    assert (outcome.code, outcome.json["status"], outcome.json["stop_reason"]) == (1, "infeasible", "proved")
+    assert outcome.json["reason"].startswith("capacity_at_rest: 4 of the stages")
+
+
 def test_no_time_is_still_an_answer_or_an_honest_unknown() -> None:
     result = solve(small_instance(), limits=Limits(time_s=0.0))
     assert result.status in ("feasible", "optimal", "unknown")
@@ -115,6 +125,20 @@ def test_interruption_keeps_the_best_plan() -> None:
     assert result.stop_reason == "interrupted"
     assert result.plan is not None
     assert result.objective.value is not None
+
+
+def test_interruption_while_the_simulator_is_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("solver.api.warm_up", interrupt)
+    result = solve(small_instance(), limits=QUICK)
+    assert (result.status, result.stop_reason, result.plan) == ("unknown", "interrupted", None)
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(small_document()), encoding="utf-8")
+    outcome = waferplan("solve", path, "--json")
+    assert (outcome.code, outcome.err) == (130, "")
+    assert outcome.json["stop_reason"] == "interrupted"
 
 
 def test_same_seed_same_plan() -> None:

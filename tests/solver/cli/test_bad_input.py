@@ -59,6 +59,7 @@ FIELDS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("dead link between strangers", {"hardware__disabled_links": [[[0, 0], [1, 1]]]}, ("disabled_links", "neighbour")),
     ("rows of 30 digits", {"hardware__rows": 10**30}, ("hardware.rows", "1000000", "at most")),
     ("objective", {"objective": "speed"}, ("objective", "'speed'", "mean_latency")),
+    ("objective of another command", {"objective": "max_tokens"}, ("bad.json: objective", "max_tokens", "solved for")),
     ("cost model", {"costs": {"kind": "guess"}}, ("costs", "guess", "roofline")),
     ("model as text", {"model": "llama3-70b"}, ("model", "'llama3-70b'", "an object")),
     ("unknown model", {"model": {"name": "llama"}}, ("model.name", "'llama'", "llama3-70b")),

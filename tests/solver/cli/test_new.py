@@ -104,3 +104,9 @@ def test_bad_options(options: str, parts: tuple[str, ...]) -> None:
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     for part in parts:
         assert part in outcome.err
+
+
+def test_an_instance_that_solve_refuses_is_announced() -> None:
+    assert "cannot solve for" in " ".join(waferplan("new", "--help", columns=200).out.split())
+    outcome = waferplan("new", "--model", "llama3-8b", "--mesh", "4x4", "--tokens", "8k", "--objective", "max_tokens")
+    assert (outcome.code, outcome.json["objective"]) == (0, "max_tokens")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -124,4 +125,54 @@ def test_an_empty_spill_writes_nothing() -> None:
 def test_times_beyond_the_clock_are_refused() -> None:
     # 1 byte at 1e-9 bytes/s takes 1e9 s, which is 1e21 ps.
     assert "picoseconds" in str(_refused(GOOD | {"link_bytes_per_s": 1e-9}))
-    assert _refused(GOOD | {"compute_s": [[1, 1e9], [3, 4]]}).field == "compute_s"
+    assert _refused(GOOD | {"compute_s": [[1, 1e6], [1e6, 1e6]]}).field == "compute_s"
+
+
+@pytest.mark.parametrize("number", [1e300, 10**30, 10**400])
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("hop_latency_s", lambda number: {"hop_latency_s": number}),
+        ("link_bytes_per_s", lambda number: {"link_bytes_per_s": 2 * number}),
+        ("serve_fraction", lambda number: {"serve_fraction": number}),
+        ("max_in_flight", lambda number: {"max_in_flight": number}),
+        ("arrivals_s[0]", lambda number: {"arrivals_s": [number]}),
+        ("compute_s[0][1]", lambda number: {"compute_s": [[1, number], [3, 4]]}),
+        ("kv_bytes[0][1]", lambda number: {"kv_bytes": [[1, number], [3, 4]]}),
+        ("kv_bytes[0][0]", lambda number: {"kv_bytes": [[-number, 1], [3, 4]]}),
+        ("activation_bytes[1]", lambda number: {"activation_bytes": [1, number]}),
+        ("capacity_bytes[0]", lambda number: {"capacity_bytes": [number, 1]}),
+        ("static_bytes[1]", lambda number: {"static_bytes": [1, number]}),
+        ("host.host_bytes", lambda number: {"host": {"host_bytes": number, "host_bytes_per_s": 1}}),
+        ("host.host_bytes_per_s", lambda number: {"host": {"host_bytes": 1, "host_bytes_per_s": 2 * number}}),
+        ("spill[0].bytes", lambda number: {"spill": [spill(0, 0, 1, number)]}),
+        ("rows", lambda number: {"rows": number}),
+        ("columns", lambda number: {"columns": number}),
+        ("die_of[1]", lambda number: {"die_of": [[0, 0], [0, number]]}),
+        ("disabled_dies[0]", lambda number: {"disabled_dies": [[0, number]]}),
+    ],
+)
+def test_absurd_numbers_are_named(field: str, change: Callable[[float], dict[str, Any]], number: float) -> None:
+    assert _refused(GOOD | change(number)).field == field
+
+
+@pytest.mark.parametrize("field", ["link_bytes_per_s", "host.host_bytes_per_s"])
+def test_links_that_hardly_move_are_named(field: str) -> None:
+    change = (
+        {"link_bytes_per_s": 1e-300}
+        if field == "link_bytes_per_s"
+        else {"host": {"host_bytes": 1, "host_bytes_per_s": 1e-300}}
+    )
+    assert _refused(GOOD | change).field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("link_bytes_per_s", {"link_bytes_per_s": 1e-8, "activation_bytes": [1e6, 1]}),
+        ("hop_latency_s", {"hop_latency_s": 1e6}),
+        ("serve_fraction", {"serve_fraction": 1000, "link_bytes_per_s": 1e-4, "spill": [spill(0, 0, 1, 1)]}),
+    ],
+)
+def test_the_field_behind_a_clock_that_overflows_is_named(field: str, change: dict[str, Any]) -> None:
+    assert _refused(GOOD | change).field == field

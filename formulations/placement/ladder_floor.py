@@ -1,0 +1,91 @@
+"""A structural bound for ladders on meshes.
+
+Call the hops of a flow beyond the first its excess, and the cycle of rungs k, k+1 and the rails between them square k.
+
+1. On a mesh, whole or with dead dies, every cycle has an even number of hops (each hop changes the colour of the
+   chessboard). A square has four flows, so the sum of its excesses is even: 0, or at least 2.
+2. If it is 0, rungs k and k+1 are parallel dominoes side by side. If square k+1 has no excess either, rung k+2 lies
+   beside rung k+1 and, as its dies are free, on the other side of it. So squares without excess in a row form a straight
+   strip, two dies wide, and the number of its dominoes is at most the length L of the longest strip that the mesh holds.
+3. A placement therefore has a pattern of excesses in which a square's sum is 0 or even and positive, and at most L - 1
+   squares in a row have the sum 0. The least cost of such a pattern is a bound. The excess of a rung counts in the
+   squares on both of its sides; with adjacent partners it is 0, and every square that ends a strip costs 2 on its rails.
+
+Only three kinds of rung need to be told apart, by their excess: none, odd, even and positive. Larger excesses of the
+same kind cost more and admit the same continuations. `least_cost` goes through the ladder from its end, rung by rung.
+
+On other metrics of distances >= 1, where cycles need not be even, step 1 reads: the sum is 0 or positive. L is in any
+case the largest number of dominoes (couples of dies one hop apart) that are joined by squares without excess.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import networkx as nx
+import numpy as np
+
+from formulations.placement.assignment import Ints
+from formulations.placement.ladder import Ladder
+from formulations.placement.problem import Hops
+
+NONE, ODD, EVEN = range(3)
+"""Kinds of rung excess; with uneven cycles ODD stands for any."""
+
+UNREACHABLE = 1 << 40
+
+
+def is_even(hops: Hops) -> bool:
+    """True if every cycle has an even number of hops."""
+    through = hops[0][:, None] + hops[0][None, :] + hops
+    return bool((through % 2 == 0).all())
+
+
+def longest_strip(hops: Hops) -> int:
+    """L: the most dominoes in a chain of squares without excess."""
+    dominoes = [(int(a), int(b)) for a, b in np.argwhere(hops == 1) if a < b]
+    number = {domino: i for i, domino in enumerate(dominoes)}
+    beside = [np.flatnonzero(row == 1).tolist() for row in hops]
+    joined: nx.Graph[int] = nx.Graph()
+    joined.add_nodes_from(range(len(dominoes)))
+    for i, (a, b) in enumerate(dominoes):
+        for c, d in product(beside[a], beside[b]):
+            other = number.get((min(c, d), max(c, d)))
+            if other is not None and len({a, b, c, d}) == 4:
+                joined.add_edge(i, other)
+    return max((len(component) for component in nx.connected_components(joined)), default=1)
+
+
+def least_cost(ladder: Ladder, longest: int, even: bool) -> Ints:
+    """Least cost of the excesses after each rung.
+
+    Returns
+    -------
+    Shape (h, 3, longest): after rung k of a kind (NONE, ODD, EVEN), if at most so many squares without excess follow
+    at once; ticks.
+    """
+    floor = np.zeros((ladder.rungs, 3, longest), dtype=np.int64)
+    kinds = (NONE,) if ladder.forced else (NONE, ODD, EVEN)
+    for k in range(ladder.rungs - 2, -1, -1):
+        cheaper_rail = int(ladder.rails[k].min())
+        rung = int(ladder.rung[k + 1])
+        for kind, ahead in product((NONE, ODD, EVEN), range(longest)):
+            best = UNREACHABLE
+            for following, rail in product(kinds, range(3)):
+                total = kind + following + rail
+                if even and total % 2:
+                    continue
+                # After a square with excess a strip may begin, at its full length.
+                left = ahead - 1 if total == 0 else longest - 1
+                if left >= 0:
+                    cost = following * rung + rail * cheaper_rail
+                    best = min(best, cost + int(floor[k + 1, following, left]))
+            floor[k, kind, ahead] = best
+    return floor
+
+
+def ladder_bound(ladder: Ladder, hops: Hops) -> int:
+    """The least cost of the excesses of a whole ladder, in ticks; distances must be >= 1."""
+    floor = least_cost(ladder, longest_strip(hops), is_even(hops))
+    kinds = (NONE,) if ladder.forced else (NONE, ODD, EVEN)
+    return min(kind * int(ladder.rung[0]) + int(floor[0, kind, -1]) for kind in kinds)
