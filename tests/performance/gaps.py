@@ -1,4 +1,4 @@
-"""Gap table of the shipped suites, as in the README: ``python tests/performance/gaps.py [--time-limit 20]``."""
+"""Gap table of shipped suites, as in the README: ``python tests/performance/gaps.py mocap-latency --time-limit 20``."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ def main() -> None:
     """Print one Markdown row for each instance."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--time-limit", type=float, default=20.0)
-    limit_s: float = arguments.parse_args().time_limit
+    arguments.add_argument("suites", nargs="*", help="folders of instances/data/suites; all of them by default")
+    given = arguments.parse_args()
+    limit_s: float = given.time_limit
     sys.stdout.write(f"{HEADER}\n| --- |{' ---: |' * 7}\n")
-    for path in sorted(SUITES.glob("*/*.json")):
+    for path in sorted(path for suite in given.suites or ["*"] for path in SUITES.glob(f"{suite}/*.json")):
         if path.name == "best_known.json":
             continue
         result = solve(Instance.load(path), limits=Limits(time_s=limit_s))

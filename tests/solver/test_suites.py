@@ -11,6 +11,15 @@ from solver.limits import Limits
 SUITES = Path(__file__).parents[2] / "instances" / "data" / "suites"
 
 
+def test_every_suite_says_what_it_is_and_its_instances_load() -> None:
+    index = (SUITES / "README.md").read_text(encoding="utf-8")
+    for suite in sorted(path for path in SUITES.iterdir() if path.is_dir()):
+        files = sorted(suite.glob("*.json"))
+        assert f"| [{suite.name}]({suite.name}/README.md) | {len(files)} |" in index
+        assert (suite / "README.md").exists()
+        assert [Instance.load(path).name for path in files] == [path.stem for path in files]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((SUITES / "mocap-latency").glob("*-*.json")), ids=lambda path: path.stem)
 def test_mocap_latency_is_solved_within_one_percent(path: Path) -> None:
