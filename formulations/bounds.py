@@ -16,6 +16,9 @@ minimum over all admissible cuts ``solve_chunks`` finds or bounds. The entering 
 quantum; a mean over quanta is a bound too, and a better one where stages before a are many: a single small first chunk
 cannot lower it (``entry``).
 
+Where the layer split is free, which stages have the most work is not known: the bound is the least over cases that
+cover all splits (``free_split``), or that of the average stage where it is better.
+
 Stages use the fastest die there is and transfers the fastest link and one hop, so the bound holds for every placement.
 Objectives are increasing in the completions: a weighted sum of completions is at least the weighted sum of their bounds
 under common cuts. The replay rounds each duration to a picosecond, which may shorten a path by half of that for each of
@@ -24,24 +27,36 @@ its parts; so much is taken off.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from formulations.admissible import admissible_chunk_tokens
 from formulations.chunks.exact import path_value, solve_chunks
 from formulations.entry import ChunkProblem, best_mixture
+from formulations.free_split.cases import ReferenceLayers, SplitCase
+from formulations.free_split.parts import Parts, may_be_stage
+from formulations.free_split.search import SplitSearch
 from formulations.stage_path import StagePath, heaviest_stages, stage_path
 from formulations.tables import StageTables, Table
+from formulations.wave_counts import wave_counts
+from instances.gathering import Gathered
 from instances.instance import Instance
-from instances.workload import Shape, Wave, form_waves
+from instances.workload import Shape
 
 _TOLERANCE = 1e-7
 """Relative accuracy of a chunk problem's bound; a thousandth of what counts as optimal."""
+_CASE_SHARE = 0.25
+"""Share of the time left for one case of a free layer split."""
+
+Paths = Mapping[tuple[Shape, int], StagePath]
+"""Path of waves of each shape and size."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +66,8 @@ class BatchBound:
     Attributes
     ----------
     bound_s, trivial_s
-        The bound above, and the bound without the crossing of the slowest chunk; None: no plan of this batch exists.
+        The bound above, and the bound without the crossing of the slowest chunk; None: no plan of this batch exists,
+        or, where there is no reason for that, time was up before anything was known.
     cuts
         The relaxation's own minimisers, end positions per request shape: a good place to start a search.
     other_cuts
@@ -87,13 +103,21 @@ class TimeBounds:
         Fixed number of chunks, or None for 1..max_chunks.
     most_chunks
         Only plans with at most so many chunks; for a search, as ``largest_chunk_tokens`` of ``batch``.
+    over
+        Whether time is up altogether; asked before each part of the work.
     """
 
     def __init__(
-        self, instance: Instance, tables: StageTables, chunks: int | None = None, most_chunks: int | None = None
+        self,
+        instance: Instance,
+        tables: StageTables,
+        chunks: int | None = None,
+        most_chunks: int | None = None,
+        over: Callable[[], bool] = lambda: False,
     ) -> None:
         self.instance = instance
         self.tables = tables
+        self.over = over
         most = instance.pipeline.max_chunks if most_chunks is None else most_chunks
         self.fewest, self.most = (1, most) if chunks is None else (chunks, chunks)
 
@@ -119,11 +143,20 @@ class TimeBounds:
         enough_s
             A trivial bound of at least this is returned as it is.
         """
-        requests = self.instance.workload.all_requests()
-        waves = form_waves(requests, batch)
+        try:
+            return self._batch(batch, deadline_s, largest_chunk_tokens, enough_s, thorough)
+        except _OutOfTime:
+            return BatchBound(batch, None, None, {})
+
+    def _batch(
+        self, batch: int, deadline_s: float | None, largest_chunk_tokens: int | None, enough_s: float, thorough: bool
+    ) -> BatchBound:
+        waves = self.tables.waves(batch)
         heaviest = heaviest_stages(self.instance, waves)
         paths: dict[tuple[Shape, int], StagePath] = {}
-        for key in dict.fromkeys((wave.shape, wave.size) for wave in waves):
+        admitted: dict[tuple[Shape, int], int] = {}
+        for key in waves.kinds:
+            self._in_time()
             shape, size = key
             limit, reason = admissible_chunk_tokens(self.instance, size, shape)
             limit = limit if largest_chunk_tokens is None else min(limit, largest_chunk_tokens)
@@ -132,27 +165,75 @@ class TimeBounds:
             if self.most * limit < shape[0] - shape[1]:
                 reason = f"memory admits chunks of at most {limit} tokens at batch {size}, and {self.most} of them do"
                 return BatchBound(batch, None, None, {}, reason=f"{reason} not cover {shape[0] - shape[1]} tokens")
+            admitted[key] = limit
             paths[key] = stage_path(self.tables, size, shape, limit, heaviest)
-        work = {key: self._least_work(path, key[0]) for key, path in paths.items()}
+        work = {key: self._least_work(path) for key, path in paths.items()}
         if any(math.isinf(seconds) for seconds in work.values()):
             return BatchBound(batch, None, None, {}, reason="no admissible chunk list has an allowed number of chunks")
-        starts = _first_waves(waves, [work[wave.shape, wave.size] for wave in waves])
-        if self.instance.objective == "p95_latency" and len({request.arrival_s for request in requests}) > 1:
-            found = self._percentile(batch, waves, starts, paths, work)
-        else:
-            found = self._weighted(batch, waves, starts, paths, deadline_s, enough_s, thorough)
+        work_s = np.array([work[key] for key in waves.kinds])[waves.kind]
+        starts = _first_waves(waves.ready_s.tolist(), work_s.tolist())
+        # Requests come in the order of their arrivals.
+        ranked = self.instance.objective == "p95_latency" and bool(waves.arrival_s[0] < waves.arrival_s[-1])
+        clock = None if deadline_s is None else time.monotonic() + deadline_s
+
+        def on(paths: Paths, share: float, careful: bool) -> BatchBound:
+            if ranked:
+                return self._percentile(batch, waves, starts, paths, work_s)
+            left = None if clock is None else share * max(0.0, clock - time.monotonic())
+            return self._weighted(batch, waves, starts, paths, left, enough_s, careful and thorough)
+
+        found = on(paths, 1.0, True)
+        if self.instance.fixed_layers is None and self.instance.pipeline.stages > 1:
+            found = self._any_split(found, admitted, on, clock, enough_s, concave=not ranked)
         # Rounded once each: the arrival, the tasks of a path, and for each transfer the duration and the latency. Then
         # the replay's clock and the arrivals are floats of seconds, whose last digits matter late in a long trace.
-        parts = 1 + len(waves) * self.most + 3 * (self.instance.pipeline.stages - 1)
-        latest_s = max(wave.ready_s for wave in waves)
+        parts = 1 + waves.waves * self.most + 3 * (self.instance.pipeline.stages - 1)
+        latest_s = float(waves.ready_s.max())
         return found.less(0.5e-12 * parts + 2**-51 * latest_s)
+
+    def _any_split(
+        self,
+        average: BatchBound,
+        admitted: Mapping[tuple[Shape, int], int],
+        on: Callable[[Paths, float, bool], BatchBound],
+        clock: float | None,
+        enough_s: float,
+        *,
+        concave: bool,
+    ) -> BatchBound:
+        """The better of the average stage's bound and the least over all cases of a layer split (``free_split``)."""
+        assert average.bound_s is not None and average.trivial_s is not None
+        if average.bound_s >= enough_s:
+            return average
+        layers = ReferenceLayers(self.tables, admitted)
+        parts = Parts(layers.weights, layers.stages, may_be_stage(self.instance, admitted, self.most))
+        met: list[BatchBound] = []
+
+        def over() -> bool:
+            return self.over() or (clock is not None and time.monotonic() >= clock)
+
+        def bound(case: SplitCase, careful: bool) -> float:
+            found = average  # which holds for every case
+            with contextlib.suppress(_OutOfTime):
+                found = on(layers.paths(case), _CASE_SHARE if careful else 1.0, careful)
+            met.append(found)
+            assert found.bound_s is not None
+            return found.bound_s
+
+        proved = SplitSearch(parts, bound, concave, enough_s, over).run()
+        if proved <= average.bound_s:
+            return average
+        # The cuts of the case on which the bound rests are the ones to start from.
+        known = [case for case in met if case.cuts]
+        resting = min(known, key=lambda case: abs((case.bound_s or 0.0) - proved), default=average)
+        return replace(resting, bound_s=proved, trivial_s=min(average.trivial_s, proved))
 
     def _weighted(
         self,
         batch: int,
-        waves: list[Wave],
+        waves: Gathered,
         starts: list[int],
-        paths: dict[tuple[Shape, int], StagePath],
+        paths: Paths,
         deadline_s: float | None,
         enough_s: float,
         thorough: bool,
@@ -160,16 +241,14 @@ class TimeBounds:
         """A weighted sum of completions: one chunk problem for each request shape."""
         weights = self._weights(waves)
         # Differences first: late arrivals would swallow the digits of short latencies.
-        constant = math.fsum(
-            weight * math.fsum(waves[start].ready_s - since for since in self._since(wave)) / wave.size
-            for weight, wave, start in zip(weights, waves, starts, strict=True)
-        )
+        since = 0.0 if self.instance.objective == "makespan" else waves.arrival_s
+        ahead = waves.ready_s[starts][waves.wave_of_request] - since
+        constant = math.fsum(((weights / waves.size)[waves.wave_of_request] * ahead).tolist())
         problems: dict[Shape, ChunkProblem] = {}
-        for w, (weight, start) in enumerate(zip(weights, starts, strict=True)):
-            for k in range(start, w + 1) if weight else ():
-                shape, size = waves[k].shape, waves[k].size
-                problem = problems.setdefault(shape, ChunkProblem(self.tables.grid(shape).quanta))
-                problem.add(paths[shape, size], weight, first=k == start, last=k == w)
+        total = self.instance.workload.count if self.instance.objective == "mean_latency" else 1
+        for (shape, size), counts in wave_counts(waves, starts, weights, total).items():
+            problem = problems.setdefault(shape, ChunkProblem(self.tables.grid(shape).quanta))
+            problem.count(paths[shape, size], counts)
         first = {shape: problem.tables(problem.first_quantum()) for shape, problem in problems.items()}
         trivial = constant + sum(_without_crossing(*table, self.most, self.fewest) for table in first.values())
         if trivial >= enough_s:
@@ -188,32 +267,30 @@ class TimeBounds:
         return BatchBound(batch, value, min(trivial, value), cuts, others)
 
     def _solve(self, t: Table, u: Table, clock: float | None) -> tuple[float, list[int]]:
+        self._in_time()
         left = None if clock is None else max(0.0, clock - time.monotonic())
         found = solve_chunks(t, u, 1.0, 1.0, self.most, self.fewest, deadline_s=left, tolerance=_TOLERANCE)
         assert found.bound is not None
         return found.bound, found.cuts
 
-    def _since(self, wave: Wave) -> tuple[float, ...]:
-        """When the clock of the objective starts for each request of a wave."""
-        return (0.0,) * wave.size if self.instance.objective == "makespan" else wave.arrivals_s
-
-    def _weights(self, waves: list[Wave]) -> list[float]:
-        """Weight of each wave's completion in the objective."""
-        total = sum(wave.size for wave in waves)
+    def _weights(self, waves: Gathered) -> npt.NDArray[np.float64]:
+        """Weight of each wave's completion in the objective, shape (W,)."""
+        total = self.instance.workload.count
         if self.instance.objective == "mean_latency":
-            return [wave.size / total for wave in waves]
+            return waves.size / total
         # Waves end in order, so with equal arrivals a rank belongs to one wave; the makespan is the last one's end.
         rank = total if self.instance.objective == "makespan" else math.ceil(0.95 * total)
-        ends = np.cumsum([wave.size for wave in waves])
-        return [float(w == int(np.searchsorted(ends, rank))) for w in range(len(waves))]
+        weights = np.zeros(waves.waves)
+        weights[int(np.searchsorted(np.cumsum(waves.size), rank))] = 1.0
+        return weights
 
     def _percentile(
         self,
         batch: int,
-        waves: list[Wave],
+        waves: Gathered,
         starts: list[int],
-        paths: dict[tuple[Shape, int], StagePath],
-        work: dict[tuple[Shape, int], float],
+        paths: Paths,
+        work_s: npt.NDArray[np.float64],
     ) -> BatchBound:
         """Nearest rank is increasing in every latency, so the rank of the bounds bounds the rank.
 
@@ -226,17 +303,28 @@ class TimeBounds:
             problem.add(path, 1.0, first=True, last=False)
             bound, cuts[shape] = self._solve(*problem.tables(problem.first_quantum()), None)
             entry[shape, size] = bound
-        latencies, trivial = [], []
-        for w, (wave, start) in enumerate(zip(waves, starts, strict=True)):
-            first, later = waves[start], waves[start + 1 : w + 1]
-            behind = first.ready_s + sum(work[k.shape, k.size] for k in later)
-            latencies += [behind + entry[first.shape, first.size] - arrival for arrival in wave.arrivals_s]
-            trivial += [behind + work[first.shape, first.size] - arrival for arrival in wave.arrivals_s]
-        return BatchBound(batch, nearest_rank(latencies, 0.95), nearest_rank(trivial, 0.95), cuts)
+        behind = np.empty(waves.waves)
+        for w, (start, ready_s, seconds) in enumerate(zip(starts, waves.ready_s, work_s, strict=True)):
+            behind[w] = ready_s if start == w else behind[w - 1] + seconds
+        entry_s = np.array([entry[key] for key in waves.kinds])[waves.kind]
+        bound, trivial = (
+            nearest_rank(((behind + first[starts])[waves.wave_of_request] - waves.arrival_s).tolist(), 0.95)
+            for first in (entry_s, work_s)
+        )
+        return BatchBound(batch, bound, trivial, cuts)
 
-    def _least_work(self, path: StagePath, shape: Shape) -> float:
+    def _in_time(self) -> None:
+        if self.over():
+            raise _OutOfTime
+
+    def _least_work(self, path: StagePath) -> float:
+        self._in_time()
         least = path_value(path.work, path.work, math.inf, self.most, self.fewest)
         return math.inf if least is None else least
+
+
+class _OutOfTime(Exception):
+    """Time was up before there was a bound."""
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float:
@@ -252,13 +340,13 @@ def _without_crossing(t: Table, u: Table, most: int, fewest: int) -> float:
     return least + float(u[np.isfinite(u)].min())
 
 
-def _first_waves(waves: list[Wave], work_s: list[float]) -> list[int]:
+def _first_waves(ready_s: Sequence[float], work_s: Sequence[float]) -> list[int]:
     """For each wave w the wave v that makes ready(v) + work of v..w largest: any choice is valid."""
     starts: list[int] = []
     best, reach = 0, -math.inf
-    for w, wave in enumerate(waves):
-        if wave.ready_s > reach:
-            best, reach = w, wave.ready_s
+    for w, (ready, work) in enumerate(zip(ready_s, work_s, strict=True)):
+        if ready > reach:
+            best, reach = w, ready
         starts.append(best)
-        reach += work_s[w]
+        reach += work
     return starts

@@ -4,7 +4,8 @@ The entering chunk l of a path is the one that covers a quantum P. For weights o
 the paths' lengths is a bound as well, and still a chunk problem: with W(q) the weight of the quanta before q, a chunk
 p..e-1 pays (W(e) - W(p)) times its entry, and (1 - W(e)) times its lead less than its work. The crossing chunk must not
 lie before the entering one, so crossings count only from chunks that end behind the last quantum with weight.
-Multiplicative weights climb to a good mixture: quanta whose entry is long under the present best cuts gain weight.
+Equal weights on the first quanta come first; from the best span multiplicative weights climb: quanta whose entry is
+long under the present best cuts gain weight.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ import numpy.typing as npt
 
 from formulations.stage_path import StagePath
 from formulations.tables import Table
+from formulations.wave_counts import Counts
 
 Weights = npt.NDArray[np.float64]
 Solve = Callable[[Table, Table], tuple[float, list[int]]]
 """Bound and cuts of a chunk problem with the tables t and u."""
 
 ITERATIONS = 150
+SPANS = (0.5, 1, 2, 4, 8)
+"""Spans of equal weights tried first, in chunks of the size that the first chunks of the plain bound have."""
+LEAST_WEIGHT = 1e-3
+"""Weights below this share of the largest are dropped."""
 CANDIDATES = 6
 """Cuts handed on, the best ones by their own path."""
 
@@ -36,10 +42,13 @@ class ChunkProblem:
 
     def add(self, path: StagePath, weight: float, *, first: bool, last: bool) -> None:
         """Count one wave of a path: its work, its crossing if it comes first, its way out if it comes last."""
-        counts = self._terms.setdefault(id(path), (path, [0.0, 0.0, 0.0]))[1]
-        counts[0] += weight
-        counts[1] += weight * first
-        counts[2] += weight * last
+        self.count(path, Counts(weight, weight * first, weight * last))
+
+    def count(self, path: StagePath, counts: Counts) -> None:
+        """Count the parts of a path, summed up over waves."""
+        counted = self._terms.setdefault(id(path), (path, [0.0, 0.0, 0.0]))[1]
+        for part, weight in enumerate(counts):
+            counted[part] += weight
 
     @property
     def has_entry(self) -> bool:
@@ -128,32 +137,52 @@ def best_mixture(
     if not problem.has_entry or not cuts:
         return best, cuts, [cuts]
     met = {tuple(cuts): problem.longest_path(cuts)}
-    weights = _start(problem.quanta, cuts)
+    weights, tried = problem.first_quantum(), best
+
+    def attempt(mixture: Weights) -> tuple[float, list[int]]:
+        nonlocal best, cuts
+        bound, other = solve(*problem.tables(mixture))
+        if other:
+            met.setdefault(tuple(other), problem.longest_path(other))
+            if bound > best:
+                best, cuts = bound, other
+        return bound, other
+
+    span = 1
+    for mixture, reach in _spans(problem.quanta, cuts):
+        if clock is not None and time.monotonic() >= clock:
+            break
+        bound, other = attempt(mixture)
+        if other and bound > tried:
+            weights, tried, span = mixture, bound, reach
+    # Quanta behind the best span may gain weight too, but the crossing needs chunks behind the last of them.
+    support = max(span, min(problem.quanta // 2, 2 * span))
+    weights = 0.9 * weights + 0.1 * _uniform(problem.quanta, support)
     for iteration in range(ITERATIONS):
         if clock is not None and time.monotonic() >= clock:
             break
-        bound, other = solve(*problem.tables(weights))
+        _, other = attempt(weights)
         if not other:
             break
-        met.setdefault(tuple(other), problem.longest_path(other))
-        if bound > best:
-            best, cuts = bound, other
         entries = problem.entries(other)
         above = entries - float(entries @ weights)
         scale = float(np.abs(above[weights > 0]).max())
         if scale == 0.0:
             break
         weights = weights * np.exp(2.0 / np.sqrt(iteration + 1.0) * above / scale)
+        weights[weights < LEAST_WEIGHT * weights.max()] = 0.0
         weights /= weights.sum()
     return best, cuts, [list(key) for key in sorted(met, key=lambda key: met[key])[:CANDIDATES]]
 
 
-def _start(quanta: int, cuts: list[int]) -> Weights:
-    """Most weight on the quanta of the first chunks, some on all of the first half."""
-    few = max(1, round(4 * cuts[min(2, len(cuts) - 1)] / min(3, len(cuts))))
+def _spans(quanta: int, cuts: list[int]) -> list[tuple[Weights, int]]:
+    """Equal weights on the first quanta, as many as so many of the first chunks cover, and how many these are."""
+    chunk = cuts[min(2, len(cuts) - 1)] / min(3, len(cuts))
+    reaches = sorted({min(quanta, max(1, round(chunk * factor))) for factor in SPANS})
+    return [(_uniform(quanta, reach), reach) for reach in reaches]
+
+
+def _uniform(quanta: int, reach: int) -> Weights:
     weights = np.zeros(quanta)
-    weights[: min(few, quanta)] += 0.9 / min(few, quanta)
-    half = max(1, quanta // 2)
-    weights[:half] += 0.1 / half
-    mixed: Weights = weights / weights.sum()
-    return mixed
+    weights[:reach] = 1.0 / min(reach, quanta)
+    return weights

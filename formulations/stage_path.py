@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -12,8 +10,9 @@ import numpy.typing as npt
 
 from formulations.tables import StageTables, Table, fastest_die
 from instances.costs import RooflineSpec
+from instances.gathering import Gathered
 from instances.instance import Instance
-from instances.workload import Shape, Wave
+from instances.workload import Shape
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class StagePath:
     way_out: npt.NDArray[np.float64]
 
 
-def heaviest_stages(instance: Instance, waves: Iterable[Wave]) -> tuple[int, int]:
+def heaviest_stages(instance: Instance, waves: Gathered) -> tuple[int, int]:
     """First and last of the stages that have the most work over all waves, each run as a single chunk.
 
     All waves must settle on the same stages: one that works longest on short requests, or on small waves, may be
@@ -52,15 +51,18 @@ def heaviest_stages(instance: Instance, waves: Iterable[Wave]) -> tuple[int, int
     split, die, cost = instance.fixed_layers, fastest_die(instance), instance.stage_cost
     if split is None:
         return 0, 0
-    counts = Counter((wave.size, wave.shape) for wave in waves)
     parts = _parts(split)
     # Fitted and measured times of the whole model are shared by layers, and may not be known for a whole request.
     work = [float(stop - start) for start, stop in parts]
     if isinstance(instance.costs, RooflineSpec):
+        sizes = np.array([size for _, size in waves.kinds])
+        tokens, cached = np.array([shape for shape, _ in waves.kinds]).T
+        count = np.array(waves.waves_of_kind)
+        alike = [(size, np.flatnonzero(sizes == size)) for size in sorted(set(sizes.tolist()))]
         work = [
             sum(
-                count * float(cost.stage_seconds(die, *part, size, tokens - cached, cached))
-                for (size, (tokens, cached)), count in counts.items()
+                float(count[some] @ cost.stage_seconds(die, *part, size, (tokens - cached)[some], cached[some]))
+                for size, some in alike
             )
             for part in parts
         ]

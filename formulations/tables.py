@@ -59,6 +59,7 @@ class StageTables:
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         self.grid = lru_cache(maxsize=256)(lambda shape: Grid.of(instance, shape))
+        self.waves = lru_cache(maxsize=16)(instance.workload.gathered)
         self._seconds = lru_cache(maxsize=24)(self._make_seconds)
         self._example: dict[tuple[tuple[str, int], ...], tuple[int, int]] = {}
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from instances.base import Document, parse_json, read_text
 from instances.errors import InputError
+from instances.gathering import Floats, Gathered, gather
+from instances.gathering import Shape as Shape
 from instances.units import Seconds, Tokens
-
-Shape = tuple[int, int]
-"""(tokens, cached tokens) of a request; requests of one shape share cuts and spill."""
-
 
 MAX_REQUESTS = 1_000_000
 """The ceiling only keeps absurd files from exhausting memory."""
@@ -73,11 +75,34 @@ class Workload(Document):
         return [request] * self.requests
 
     @property
+    def count(self) -> int:
+        """Number of requests."""
+        return self.requests or len(self.trace or ())
+
+    def gathered(self, batch: int) -> Gathered:
+        """The waves of this batch, as `form_waves` gathers them, in arrays."""
+        return gather(*self.columns, batch)
+
+    @cached_property
+    def columns(self) -> tuple[Floats, Floats, Floats]:
+        """Arrivals, tokens and cached tokens of each request, shape (R,)."""
+        return _columns(self.all_requests())
+
+    @cached_property
     def shapes(self) -> list[Shape]:
         """Distinct request shapes, sorted."""
+        if self.tokens is not None:
+            return [(self.tokens, self.cached_tokens)]
         return sorted({request.shape for request in self.all_requests()})
 
-    @property
+    @cached_property
+    def requests_of_shape(self) -> Counter[Shape]:
+        """How many requests each shape has."""
+        if self.trace is None:
+            return Counter({self.shapes[0]: self.count})
+        return Counter(request.shape for request in self.trace)
+
+    @cached_property
     def uncached_counts(self) -> list[int]:
         """Distinct numbers of tokens to compute, sorted; a plan has one chunk list for each."""
         return sorted({tokens - cached for tokens, cached in self.shapes})
@@ -107,23 +132,24 @@ class Wave:
 
 def form_waves(requests: Sequence[Request], batch: int) -> list[Wave]:
     """Gather requests, sorted by (arrival, index), in waves of at most ``batch`` of one shape (spec section 1)."""
-    waves: list[Wave] = []
-    gathered: list[int] = []
+    if not requests:
+        return []
+    found = gather(*_columns(requests), batch)
+    order, arrived, stops = found.order.tolist(), found.arrival_s.tolist(), found.pointers.tolist()
+    return [
+        Wave(found.kinds[kind][0], tuple(order[start:stop]), tuple(arrived[start:stop]))
+        for kind, (start, stop) in zip(found.kind.tolist(), pairwise(stops), strict=True)
+    ]
 
-    def close() -> None:
-        if gathered:
-            arrivals = tuple(requests[index].arrival_s for index in gathered)
-            waves.append(Wave(requests[gathered[0]].shape, tuple(gathered), arrivals))
-            gathered.clear()
 
-    for index in sorted(range(len(requests)), key=lambda i: (requests[i].arrival_s, i)):
-        if gathered and requests[gathered[0]].shape != requests[index].shape:
-            close()
-        gathered.append(index)
-        if len(gathered) == batch:
-            close()
-    close()
-    return waves
+def _columns(requests: Sequence[Request]) -> tuple[Floats, Floats, Floats]:
+    """Arrivals, tokens and cached tokens of each request, shape (R,)."""
+    # Equal requests are one object, and looked at once.
+    alike = all(request is requests[0] for request in requests)
+    looked_at = requests[:1] if alike else requests
+    rows = np.array([(request.arrival_s, request.tokens, request.cached_tokens) for request in looked_at])
+    arrival_s, tokens, cached_tokens = np.broadcast_to(rows.T, (3, len(requests)))
+    return arrival_s, tokens, cached_tokens
 
 
 def read_trace(path: Path, field: str) -> list[dict[str, Any]]:

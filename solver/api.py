@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -155,7 +156,8 @@ def _status(search: Search, value: float | None, interrupted: bool) -> tuple[Sta
         return status, "proved"
     if gap is not None and gap <= search.limits.gap:
         return status, "gap"
-    return status, "time_limit" if search.deadline.over else "iterations"
+    out_of_time = search.deadline.over or math.isfinite(search.incumbent.too_long_s)
+    return status, "time_limit" if out_of_time else "iterations"
 
 
 def check_chunks(instance: Instance, chunks: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,6 @@ from instances.errors import InputError
 from instances.instance import Instance
 from instances.plan import Plan
 from instances.rules import Finding
-from instances.workload import form_waves
 from solver.metrics import metrics_of
 from solver.result import Metrics
 from solver.simulation.batch import run_plans
@@ -26,6 +26,11 @@ from solver.simulation.program import Program
 from solver.simulation.replay import Replay, replay
 
 Seconds = npt.NDArray[np.float64]
+
+TASK_S, WAVE_S, BLOCK_S, SPILL_S = 2e-6, 3e-5, 1e-3, 1e-5
+"""Seconds to lower and replay a task, a wave, waves of a new shape or size, and a spill row in a wave, roughly."""
+NEGLIGIBLE_S = 0.05
+"""Replays that take no longer are not worth an estimate."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,13 @@ class Evaluator:
         self.lowering = Lowering(instance)
         self.requests = instance.workload.all_requests()
         self.replays = 0
+        self.waves = lru_cache(maxsize=16)(instance.workload.gathered)
         self._arrivals = lru_cache(maxsize=64)(self._wave_of_request)
+        self._counts = lru_cache(maxsize=16)(self._waves_of_tokens)
+        pipeline = instance.pipeline
+        quanta = max(-(-tokens // pipeline.chunk_quantum) for tokens in instance.workload.uncached_counts)
+        tasks = 2 * pipeline.stages * min(pipeline.max_chunks, quanta) * len(self.requests)
+        self.always_quick = tasks * TASK_S + len(self.requests) * (WAVE_S + BLOCK_S) <= NEGLIGIBLE_S
 
     def value(self, plan: Plan) -> float | None:
         """Objective of a plan that keeps the static rules; None if its replay deadlocks or its costs are not known."""
@@ -99,8 +110,23 @@ class Evaluator:
     def replay(self, plan: Plan, *, traced: bool = False) -> Replay:
         """Replay a plan that keeps the static rules, for its metrics or its trace."""
         self.replays += 1
-        waves = form_waves(self.requests, plan.batch)
-        return replay(self.lowering.program(plan), [wave.arrivals_s for wave in waves], traced=traced)
+        waves = self.waves(plan.batch)
+        arrivals_s = np.split(waves.arrival_s, waves.pointers[1:-1])
+        return replay(self.lowering.program(plan), arrivals_s, traced=traced)
+
+    def replay_s(self, plan: Plan) -> float:
+        """Seconds that a replay of a plan takes, roughly; 0 where none takes long."""
+        if self.always_quick:
+            return 0.0
+        counts = self._counts(plan.batch).items()
+        chunks = sum(waves * len(plan.chunks.get(str(tokens), ())) for tokens, waves in counts)
+        spill = len(plan.spill) * self.waves(plan.batch).waves * SPILL_S
+        return chunks * len(plan.layers) * TASK_S + spill + self.least_replay_s(plan.batch)
+
+    def least_replay_s(self, batch: int) -> float:
+        """Seconds that a replay takes whatever the chunks are, roughly."""
+        waves = self.waves(batch)
+        return 0.0 if self.always_quick else waves.waves * WAVE_S + len(waves.kinds) * BLOCK_S
 
     def objective(self, plan: Plan, program: Program, outcome: Run) -> float:
         """Objective in seconds of a run that came to its end."""
@@ -117,10 +143,15 @@ class Evaluator:
 
     def _wave_of_request(self, batch: int) -> tuple[npt.NDArray[np.int64], Seconds]:
         """Wave and arrival of each request, wave by wave."""
-        waves = form_waves(self.requests, batch)
-        sizes = [wave.size for wave in waves]
-        arrivals_s = np.array([arrival for wave in waves for arrival in wave.arrivals_s])
-        return np.repeat(np.arange(len(waves)), sizes), arrivals_s
+        waves = self.waves(batch)
+        return waves.wave_of_request, waves.arrival_s
+
+    def _waves_of_tokens(self, batch: int) -> dict[int, int]:
+        """How many waves there are for each number of uncached tokens."""
+        waves, found = self.waves(batch), Counter[int]()
+        for (shape, _), count in zip(waves.kinds, waves.waves_of_kind, strict=True):
+            found[shape[0] - shape[1]] += count
+        return found
 
 
 def wave_completions_s(program: Program, outcome: Run) -> Seconds:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 
 from formulations.interface import EngineLimits
+from formulations.placement.distances import compact, hop_table
 from formulations.placement.place import PlacementResult, place
 from formulations.placement.problem import Flow
 from formulations.structure import islands
+from instances.mesh import Die
 from solver.backends.cpsat import solve_cpsat
 from solver.search import Placement, Search
 
 MOST_ENGINE_S = 5.0
 """Seconds for one placement at most; it is proved optimal in less on a 4x4 mesh."""
+MOST_ENGINE_CHOICES = 64 * 64
+"""Stages times dies up to which an engine is asked: for more, building the model alone takes seconds."""
+MOST_DIES = 64
+"""Dies up to which all are looked at, or twice as many as there are stages; of more, those in a compact window."""
 
 
 def pipeline_placement(search: Search) -> Placement:
@@ -37,9 +45,8 @@ def _remembered(search: Search, pairs: tuple[tuple[int, int], ...]) -> Placement
 
 
 def _placed(search: Search, pairs: tuple[tuple[int, int], ...]) -> Placement:
-    mesh = search.instance.hardware.mesh()
-    dies = islands(search.instance)[0]
-    hops = np.array([[mesh.hops(a, b) for b in dies] for a in dies])
+    dies = _candidates(search)
+    hops = hop_table(search.instance.hardware.mesh(), dies)
     flows: list[Flow] = [(stage, stage + 1, 1.0) for stage in range(search.stages - 1)]
     flows += [(i, j, 1.0) for i, j in pairs]
 
@@ -58,7 +65,7 @@ def _placed(search: Search, pairs: tuple[tuple[int, int], ...]) -> Placement:
             pairs=pairs,
             pair_adjacent=adjacent,
             limits=limits,
-            engine=solve_cpsat,
+            engine=solve_cpsat if len(dies) * search.stages <= MOST_ENGINE_CHOICES else None,
             rng=np.random.default_rng(search.seed),
         )
         if found.stop_reason == "interrupted":
@@ -70,3 +77,18 @@ def _placed(search: Search, pairs: tuple[tuple[int, int], ...]) -> Placement:
         found = attempt(adjacent=False)
     assert found.placement is not None  # constructed placements always exist without adjacency
     return tuple(dies[die] for die in found.placement)
+
+
+def _candidates(search: Search) -> list[Die]:
+    """Dies to choose among: joined, large enough for every stage if enough are, and close together if they are many."""
+    hardware, cost, layers = search.instance.hardware, search.instance.stage_cost, search.instance.model.layer_count
+    dies = islands(search.instance)[0]
+    split = search.instance.fixed_layers
+    if split is not None and hardware.largest_memories[-1] < hardware.largest_memories[0]:
+        parts = zip(accumulate(split), split, strict=True)
+        heaviest = max(cost.weight_bytes(stop - n, stop, stop == n, stop == layers) for stop, n in parts)
+        roomy = [die for die in dies if hardware.die_at(die).hbm_bytes > heaviest]
+        dies = roomy if len(roomy) >= search.stages else dies
+    if len(dies) <= max(MOST_DIES, 2 * search.stages) or hardware.topology == "switch":
+        return dies
+    return compact(dies, search.stages)

@@ -24,6 +24,9 @@ from solver.result import Compared
 Placement = tuple[tuple[int, int], ...]
 Knobs = Mapping[str, Any]
 
+BUILDING_SHARE = 0.5
+"""Share of the time limit after which bounds that are not known yet stay so."""
+
 
 @dataclass
 class Search:
@@ -96,18 +99,19 @@ class Search:
         """Replay a plan; remembers one that did not run, to say why a method failed."""
         value = self.incumbent.offer(plan)
         # Of the plans that fail, those of the smallest batch with the most chunks come closest to running.
-        if value is None and (self.failed is None or plan.batch <= self.failed.batch):
+        failed = value is None and self.incumbent.skipped is not plan
+        if failed and (self.failed is None or plan.batch <= self.failed.batch):
             self.failed = plan
         return value
 
     def why_not(self) -> str:
         """Why a plan that was tried did not run, in words."""
-        return "no plan was tried" if self.failed is None else self.evaluator.full(self.failed).reason
+        return self._nothing_tried() if self.failed is None else self.evaluator.full(self.failed).reason
 
     def why_not_briefly(self) -> str:
         """The broken rule, by how much, and with how many chunks it was tried."""
-        if self.failed is None:
-            return "no plan was tried"
+        if self.failed is None or not self.incumbent.affords(self.failed):
+            return self._nothing_tried()
         outcome = self.evaluator.full(self.failed)
         broken = outcome.violations
         if not broken:
@@ -116,6 +120,12 @@ class Search:
         amount = f"{worst.amount / 1e9:.3g} GB" if worst.unit == "bytes" else f"{worst.amount:g} {worst.unit}"
         chunks = max(len(sizes) for sizes in self.failed.chunks.values())
         return f"{worst.rule}: {amount} short with {chunks} chunk{'' if chunks == 1 else 's'}"
+
+    def _nothing_tried(self) -> str:
+        if math.isinf(self.incumbent.too_long_s):
+            return "no plan was tried" if self.failed is None else "no plan ran"
+        shortest = f"{self.incumbent.too_long_s:.2g} s"
+        return f"time is too short: a replay takes about {shortest} for the shortest plan tried, twice for an answer"
 
     def batches(self) -> list[int]:
         """Batch sizes that differ in effect, smallest first: more than all requests is the same as all."""
@@ -145,12 +155,14 @@ class Search:
         self.structural = structural_reason(self.instance)
         if self.structural is not None:
             return
-        bounds = TimeBounds(self.instance, self.tables, self.chunks)
+        bounds = TimeBounds(self.instance, self.tables, self.chunks, over=self._building_over)
         batches = self.batches()
         least = math.inf
         for number, batch in enumerate(batches):
             share = max(0.0, (time_s - self.deadline.elapsed_s) / (len(batches) - number))
             found = bounds.batch(batch, share if self.deadline.by_clock else None, enough_s=least)
+            if found.bound_s is None and found.reason is None:
+                return  # without a bound for every batch there is none for the instance
             self.bounds[batch] = found
             if found.bound_s is not None:
                 least = min(least, found.bound_s)
@@ -168,7 +180,7 @@ class Search:
         """The bound of a batch, or what it would be for a restriction to smaller or to fewer chunks, with its cuts."""
         if largest_chunk_tokens is None and most_chunks is None and self.bounds[batch].cuts:
             return self.bounds[batch]
-        bounds = TimeBounds(self.instance, self.tables, self.chunks, most_chunks)
+        bounds = TimeBounds(self.instance, self.tables, self.chunks, most_chunks, over=lambda: self.deadline.over)
         share = self.deadline.share(0.2, 10.0) if self.deadline.by_clock else None
         return bounds.batch(batch, share, largest_chunk_tokens=largest_chunk_tokens, thorough=thorough)
 
@@ -181,6 +193,15 @@ class Search:
         return admissible_chunk_tokens(self.instance, min(batch, len(self.evaluator.requests)), shape)[0]
 
     @property
+    def _all_bounded(self) -> bool:
+        return len(self.bounds) == len(self.batches())
+
+    def _building_over(self) -> bool:
+        """Whether bounds have taken so long to state that the plans need the rest of the time."""
+        limit = self.deadline.time_s
+        return limit is not None and self.deadline.elapsed_s >= BUILDING_SHARE * limit
+
+    @property
     def closed(self) -> bool:
         """Whether the gap asked for is reached."""
         return self.incumbent.gap is not None and self.incumbent.gap <= self.limits.gap
@@ -189,7 +210,7 @@ class Search:
     def trivial_bound(self) -> float | None:
         """Least trivial bound over the batches, None before ``prove`` or if no batch has a plan."""
         known = [found.trivial_s for found in self.bounds.values() if found.trivial_s is not None]
-        return min(known) if known else None
+        return min(known) if known and self._all_bounded else None
 
     @property
     def infeasible_reason(self) -> str | None:
@@ -197,6 +218,6 @@ class Search:
         if self.structural is not None:
             return self.structural
         reasons = [found.reason for found in self.bounds.values()]
-        if not reasons or any(reason is None for reason in reasons):
+        if not self._all_bounded or any(reason is None for reason in reasons):
             return None
         return reasons[0]

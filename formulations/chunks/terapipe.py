@@ -7,6 +7,8 @@ cap may be followed by a much larger one. Generalised here from sum + (K-1)*max 
 the number of chunks.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from formulations.chunks.paths import NO_CAP, CappedPaths
@@ -31,6 +33,7 @@ def terapipe_chunks(
     max_chunks: int | None = None,
     gap: float = PUBLIC_GAP_S,
     max_caps: int = 2000,
+    over: Callable[[], bool] = lambda: False,
 ) -> ChunkResult:
     """Cut n quanta into chunks by TeraPipe's cap scan.
 
@@ -44,6 +47,8 @@ def terapipe_chunks(
         The public program tries every cap that survives `gap`, thousands on long tables. Where the range between
         the smallest cap and the one at which the scan must stop would take more than `max_caps` steps of `gap`, the
         step is widened to that range / max_caps: the same rule with a larger gap.
+    over
+        Whether time is up: then the scan ends with the best scheme so far.
 
     Returns
     -------
@@ -63,7 +68,7 @@ def terapipe_chunks(
     best: list[int] = []
     best_value = np.inf
     index = 0
-    while index < len(caps) and float(caps[index]) * weight <= best_value:
+    while index < len(caps) and float(caps[index]) * weight <= best_value and not over():
         cap = float(caps[index])
         found = paths.under(cap)
         if found is not None and found.cuts is not None:

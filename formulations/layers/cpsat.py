@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
@@ -93,8 +94,8 @@ def slowest_stage(layered: LayerModel) -> None:
     """No stage is slower than the slowest."""
     ticks = layered.ticks
     for s in range(layered.problem.stages):
-        seconds = sum(int(amount) * layered.on(s, layer) for layer, amount in enumerate(ticks.seconds[s]))
-        layered.model.add(layered.slowest >= seconds + int(ticks.extra_seconds[s]))
+        each = [int(amount) * layered.on(s, layer) for layer, amount in enumerate(ticks.seconds[s])]
+        layered.model.add(layered.slowest >= cp_model.LinearExpr.sum(each) + int(ticks.extra_seconds[s]))
 
 
 def stage_workspace(layered: LayerModel) -> None:
@@ -113,8 +114,8 @@ def minimise_memory(layered: LayerModel) -> None:
     problem, ticks, model = layered.problem, layered.ticks, layered.model
     over: list[cp_model.LinearExprT] = []
     for s in range(problem.stages):
-        held = sum(int(amount) * layered.on(s, layer) for layer, amount in enumerate(ticks.held))
-        over.append(held + layered.workspace[s] + int(ticks.extra_held[s] - ticks.capacity[s]))
+        each = [int(amount) * layered.on(s, layer) for layer, amount in enumerate(ticks.held)]
+        over.append(cp_model.LinearExpr.sum(each) + layered.workspace[s] + int(ticks.extra_held[s] - ticks.capacity[s]))
     if problem.memory == "excess":
         excess = [model.new_int_var(0, ticks.most_held, f"excess[s{s}]") for s in range(problem.stages)]
         for amount, above in zip(excess, over, strict=True):
@@ -142,4 +143,4 @@ def extract(layered: LayerModel, outcome: EngineOutcome) -> tuple[int, ...]:
         sum(outcome.value_of(layered.before[s, layer]) > 0.5 for layer in range(problem.layers))
         for s in range(problem.stages + 1)
     ]
-    return tuple(stop - start for start, stop in zip(starts, starts[1:], strict=False))
+    return tuple(stop - start for start, stop in pairwise(starts))

@@ -59,10 +59,12 @@ def layer_problem(
         extra_s += [chunks * die.chunk_overhead_s for die in placed]
         extra_s[-1] += cost.head_seconds(placed[-1], size)
     kinds = model.layer_kinds
+    layer_s = np.array([each[kind] for kind in kinds]).T
+    unit_s = _unit(float(max(layer_s.max(), extra_s.max())))
     return stated(
-        np.array([each[kind] for kind in kinds]).T,
+        np.round(layer_s / unit_s) * unit_s,
         stages,
-        extra_s=extra_s,
+        extra_s=np.round(extra_s / unit_s) * unit_s,
         weight_bytes=[weights[kind] for kind in kinds],
         # All tokens as one: a window's KV does not grow with them.
         kv_bytes_per_token=[held[kind] for kind in kinds],
@@ -76,6 +78,11 @@ def layer_problem(
         if attention_each_stage
         else None,
     )
+
+
+def _unit(largest_s: float) -> float:
+    """A billionth of the largest time or so, a power of two: sums of multiples are exact, equal stages equal."""
+    return float(2.0 ** (np.frexp(largest_s)[1] - 30)) if largest_s > 0 else 1.0
 
 
 def _chunk_starts(shape: Shape, chunk_tokens: int) -> Amounts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pulp
 
@@ -143,4 +144,4 @@ def extract(layered: LayerModel, outcome: EngineOutcome) -> tuple[int, ...]:
         sum(outcome.value_of(layered.before[s, layer]) > 0.5 for layer in range(problem.layers))
         for s in range(problem.stages + 1)
     ]
-    return tuple(stop - start for start, stop in zip(starts, starts[1:], strict=False))
+    return tuple(stop - start for start, stop in pairwise(starts))

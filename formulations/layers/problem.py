@@ -68,12 +68,12 @@ class LayerProblem:
     @property
     def stages(self) -> int:
         """N."""
-        return self.layer_s.shape[0]
+        return len(self.layer_s)
 
     @property
     def layers(self) -> int:
         """L."""
-        return self.layer_s.shape[1]
+        return len(self.layer_bytes)
 
     def parts(self, stage: int, start: int, most_s: float = np.inf) -> Parts:
         """Parts from layer ``start`` on that keep every rule and take at most ``most_s``; later stages get a layer."""

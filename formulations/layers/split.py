@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import ModuleType
+from typing import Any
 
-from formulations.interface import Engine, EngineLimits, EngineOutcome
+from formulations.interface import EngineLimits, EngineOutcome
 from formulations.layers import cpsat, milp
 from formulations.layers.problem import LayerProblem
 from formulations.layers.result import LayerResult
 from formulations.layers.variables import in_ticks
+
+Run = Callable[[Any, EngineLimits], EngineOutcome]
+"""An engine (see ``interface``) for one kind of model."""
 
 FORMS: dict[str, ModuleType] = {"cpsat": cpsat, "milp": milp}
 ROUNDED = 1e-4
@@ -20,7 +24,7 @@ ROUNDED = 1e-4
 def split_layers(
     problem: LayerProblem,
     form: str,
-    engine: Engine,
+    engine: Run,
     limits: EngineLimits,
     start: Sequence[int] | None = None,
 ) -> LayerResult:
@@ -66,13 +70,14 @@ def split_layers(
 
 
 def _emptier(
-    problem: LayerProblem, found: LayerResult, twin: ModuleType, engine: Engine, limits: EngineLimits
+    problem: LayerProblem, found: LayerResult, twin: ModuleType, engine: Run, limits: EngineLimits
 ) -> LayerResult:
     """Less memory under the slowest stage that is proved."""
     assert found.layers is not None and found.slowest_s is not None and found.memory_bytes is not None
     ticks = in_ticks(problem)
     assert found.outcomes[0].value is not None
-    model = twin.build(problem, found.layers, round(found.outcomes[0].value))
+    # Without a start: the split at hand is kept anyway, and HiGHS 1.16 has called such a start optimal that was not.
+    model = twin.build(problem, slowest_ticks=round(found.outcomes[0].value))
     second: EngineOutcome = engine(model.model, limits)
     layers, memory = found.layers, found.memory_bytes
     if second.has_values:

@@ -37,7 +37,9 @@ def automorphisms(matrix: npt.NDArray[np.int64]) -> list[list[int]]:
         if candidate in images:
             continue
         known = [*images, candidate]
-        if (matrix[candidate, known] != matrix[i, : i + 1]).any() or (matrix[known, candidate] != matrix[: i + 1, i]).any():
+        if (matrix[candidate, known] != matrix[i, : i + 1]).any() or (
+            matrix[known, candidate] != matrix[: i + 1, i]
+        ).any():
             continue
         if i + 1 == size:
             found.append(known)

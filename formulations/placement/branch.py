@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from formulations.placement.automorphisms import automorphisms
-from formulations.placement.branch_kernel import NEVER, NODES, REACHED, Symmetry, advance, new_tree, proved
+from formulations.placement.branch_kernel import NODES, REACHED, advance, new_tree, proved
 from formulations.placement.gilmore_lawler import FORBIDDEN, matrices
 from formulations.placement.problem import PlacementProblem
+from formulations.placement.symmetry_kernel import NEVER, Symmetry
 
 MOST_EMPTY = 2
 WORK_PER_SECOND = 2e8
@@ -50,6 +51,11 @@ class BranchAndBound:
         """Search so many nodes further, or to the end."""
         if not self.finished:
             self.finished = advance(self._data, self._tree, self._of_dies, self._of_stages, nodes)
+
+    def tell(self, reached: int) -> None:
+        """Another search knows a placement of this value; only better ones are looked for."""
+        scalars = self._tree.scalars
+        scalars[REACHED] = min(scalars[REACHED], reached * self._data.copies)
 
     @property
     def nodes_per_second(self) -> int:

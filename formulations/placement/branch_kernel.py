@@ -9,24 +9,14 @@ import numpy as np
 
 from formulations.placement.assignment import Ints, assign
 from formulations.placement.gilmore_lawler import FORBIDDEN, Matrices, least_costs
-
-NEVER = 1 << 30
+from formulations.placement.symmetry_kernel import NEVER, Symmetry, break_symmetry, mend_symmetry
 
 # Places in `Tree.scalars`.
 DEPTH, IS_NEW, PARENT, REACHED, NODES = range(5)
 
 
-class Symmetry(NamedTuple):
-    """Permutations that change no value, and the depth at which a choice broke each."""
-
-    images: Ints
-    """Shape (P, size)."""
-    broken_at: Ints
-    """Shape (P,): the depth of the first choice that the permutation does not keep; NEVER while there is none."""
-
-
 class Tree(NamedTuple):
-    """State of the search. At depth k, k stages are placed; the children of that node are the ways to place one more."""
+    """State of the search. At depth k, k stages are placed; the children of the node there place one more."""
 
     stage_at: Ints
     die_at: Ints
@@ -88,14 +78,14 @@ def advance(data: Matrices, tree: Tree, of_dies: Symmetry, of_stages: Symmetry, 
             return True
         else:
             scalars[DEPTH] = depth - 1
-            _mended(of_dies, depth - 1)
-            _mended(of_stages, depth - 1)
+            mend_symmetry(of_dies.broken_at, depth - 1)
+            mend_symmetry(of_stages.broken_at, depth - 1)
 
 
 @numba.njit(cache=True, nogil=True)
 def proved(data: Matrices, tree: Tree) -> int:
     """No placement has a smaller value: the least bound of a child that is still open, or the best value."""
-    least = tree.scalars[REACHED]
+    least: int = tree.scalars[REACHED]
     for depth in range(tree.scalars[DEPTH] + 1):
         for child in range(tree.child_next[depth], tree.child_count[depth]):
             least = min(least, rounded_up(data, tree.child_bound[depth, child]))
@@ -146,9 +136,7 @@ def _examine(data: Matrices, tree: Tree, of_dies: Symmetry, of_stages: Symmetry)
 
 
 @numba.njit(cache=True, nogil=True)
-def _fewest_children(
-    data: Matrices, bounds: Ints, reached: int, full: bool, die_is_first: Ints
-) -> tuple[bool, int]:
+def _fewest_children(data: Matrices, bounds: Ints, reached: int, full: bool, die_is_first: Ints) -> tuple[bool, int]:
     """The stage (True, row) or, if all dies are needed, the die (False, column) with the fewest ways to go on.
 
     Of those with as few, the one whose children have the larger bounds. Symmetries of the stages do not count here:
@@ -206,8 +194,8 @@ def _step_down(data: Matrices, tree: Tree, of_dies: Symmetry, of_stages: Symmetr
             there[other, place] = here[other, place] + forth * data.hops[die, place] + back * data.hops[place, die]
             if (partner and not data.beside[die, place]) or (follower and not data.beside[place, die]):
                 there[other, place] = FORBIDDEN
-    _broken(of_dies, die, depth)
-    _broken(of_stages, stage, depth)
+    break_symmetry(of_dies.images, of_dies.broken_at, die, depth)
+    break_symmetry(of_stages.images, of_stages.broken_at, stage, depth)
     tree.scalars[PARENT] = tree.child_bound[depth, child]
     tree.scalars[DEPTH] = depth + 1
     tree.scalars[IS_NEW] = 1
@@ -231,17 +219,3 @@ def _firsts(symmetry: Symmetry, free: Ints) -> Ints:
                 if symmetry.images[number, free[k]] < free[k]:
                     first[k] = 0
     return first
-
-
-@numba.njit(cache=True, nogil=True)
-def _broken(symmetry: Symmetry, chosen: int, depth: int) -> None:
-    for number in range(symmetry.images.shape[0]):
-        if symmetry.broken_at[number] == NEVER and symmetry.images[number, chosen] != chosen:
-            symmetry.broken_at[number] = depth
-
-
-@numba.njit(cache=True, nogil=True)
-def _mended(symmetry: Symmetry, depth: int) -> None:
-    for number in range(symmetry.images.shape[0]):
-        if symmetry.broken_at[number] != NEVER and symmetry.broken_at[number] >= depth:
-            symmetry.broken_at[number] = NEVER

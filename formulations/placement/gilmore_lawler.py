@@ -75,7 +75,8 @@ def matrices(problem: PlacementProblem, stages: list[int], empty: int = 0) -> Ma
 def _others(order: Ints) -> Ints:
     """The columns of each row but the row itself, in the order given."""
     size = len(order)
-    return order[order != np.arange(size)[:, None]].reshape(size, size - 1).astype(np.int64)
+    others: Ints = order[order != np.arange(size)[:, None]].reshape(size, size - 1).astype(np.int64)
+    return others
 
 
 def fits(problem: PlacementProblem) -> bool:

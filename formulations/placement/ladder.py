@@ -59,11 +59,10 @@ def ladder_of(problem: PlacementProblem) -> Ladder | None:
     """The ladder, or None if there are flows or pairs besides it, distances depend on direction, or no rung counts."""
     half = problem.stages // 2
     between = both_ways(problem)
-    if half < 2 or not problem.symmetric or any(t - s not in (1, half) for s, t in between):
-        return None
-    pairs = {(min(pair), max(pair)) for pair in problem.pairs}
     rungs = {(k, k + half) for k in range(half)}
-    if not pairs <= rungs:
+    steps = {(s, s + 1) for s in range(problem.stages - 1)}
+    pairs = {(min(pair), max(pair)) for pair in problem.pairs}
+    if half < 2 or not problem.symmetric or not between.keys() <= rungs | steps or not pairs <= rungs:
         return None
     forced = pairs == rungs
     rung = np.array([between.get((k, k + half), 0) for k in range(half)], dtype=np.int64)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from formulations.placement.problem import PlacementProblem
 
+
 def symmetries(problem: PlacementProblem) -> list[list[int]]:
     """Permutations of the dies that keep all distances, the identity first."""
     return problem.symmetries

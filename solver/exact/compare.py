@@ -38,9 +38,11 @@ def compare(search: Search) -> None:
             failed=None,
         )
         answer = policy.run(own) or own.incumbent.plan
-        search.compared.append(_row(own, name, answer))
-        if answer is not None:
-            search.offer(answer)
+        row = _row(own, name, answer)
+        search.compared.append(row)
+        search.incumbent.skip(own.incumbent.too_long_s)
+        if answer is not None and row.value is not None:
+            search.incumbent.keep(answer, row.value)
 
 
 def _row(own: Search, name: str, answer: Plan | None) -> Compared:
@@ -50,5 +52,6 @@ def _row(own: Search, name: str, answer: Plan | None) -> Compared:
             method=name, value=None, note="; ".join(part for part in (own.why_not_briefly(), stopped) if part)
         )
     chunks = max(len(sizes) for sizes in answer.chunks.values())
-    value = own.evaluator.value(answer)
+    best = own.incumbent
+    value = best.value if answer is best.plan else own.evaluator.value(answer)
     return Compared(method=name, value=value, chunks=chunks, batch=answer.batch, note=stopped)

@@ -44,8 +44,8 @@ class Unlimited:
 
 
 def unlimited_run(search: Search, plan: Plan) -> Unlimited | None:
-    """Times of all tasks, shape (W, N, M), if memory had no limit; None for a workload of several shapes."""
-    if len(search.instance.workload.shapes) > 1:
+    """Times of all tasks, shape (W, N, M), if memory had no limit; None for several request shapes or without time."""
+    if len(search.instance.workload.shapes) > 1 or not search.incumbent.affords(plan):
         return None
     bare = plan.model_copy(update={"spill": ()})
     program = search.evaluator.lowering.program(bare)

@@ -10,6 +10,7 @@ from solver.exact.polish import polish
 from solver.exact.pool import unlimited_run
 from solver.exact.spill_search import cuts_of, enough, spill_search
 from solver.policies.layout import pipeline_layout
+from solver.policies.uniform import uniform_plans
 from solver.search import Search
 
 OWN_SHARE = 0.6
@@ -19,12 +20,18 @@ OWN_SHARE = 0.6
 def exact(search: Search) -> Plan | None:
     """Find a plan and narrow its gap to the bound, until the gap is closed or time is up.
 
+    0. Where replays take long, look for a first plan among those with few waves and chunks.
     1. For each batch, best bound first, replay the cuts that minimise the bound's relaxation.
     2. Where those do not run or wait for memory: cuts with a smaller largest chunk, with spill from a linear program
        over all creditors.
     3. Run the heuristics, and take over the best plan if it is better.
     4. Move single boundaries under the replay.
     """
+    if not search.evaluator.always_quick:
+        search.note("plans that are replayed soonest")
+        for plan in uniform_plans(search, largest_batch_first=True):
+            if search.offer(plan) is not None or search.deadline.over:
+                break
     heuristics = search.knobs["compare"] == "yes"
     search.note("cuts from the bound")
     batches = [batch for batch, found in search.bounds.items() if found.bound_s is not None]
@@ -49,6 +56,8 @@ def _as_the_bound_suggests(search: Search, batch: int) -> bool:
     candidates = cuts_of(search.restricted_bound(batch))
     layers, placement = pipeline_layout(search)
     plans = [search.plan(batch, search.sizes(cuts), layers, placement) for cuts in candidates]
+    if not any(search.incumbent.affords(plan) for plan in plans):
+        return True  # nothing that can be replayed in time; with spill it would take longer
     values = [search.offer(plan) for plan in plans]
     ran = [value for value in values if value is not None]
     ideal = [found.value for plan in plans if (found := unlimited_run(search, plan)) is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+from formulations.layers.candidates import fastest_split
 from formulations.tables import Table, fastest_die
 from instances.pipeline import balanced_layers
 from instances.workload import Shape
@@ -12,24 +13,12 @@ from solver.search import Placement, Search
 
 
 def layer_split(search: Search) -> tuple[int, ...]:
-    """The instance's split; where it is free, the balanced one moved off forbidden cuts."""
+    """The instance's split; where it is free, the one whose slowest stage is fastest (``formulations.layers``)."""
     fixed = search.instance.fixed_layers
     if fixed is not None:
         return fixed
-    layers, stages = search.instance.model.layer_count, search.stages
-    forbidden = set(search.instance.pipeline.forbidden_cuts)
-    stops = list(accumulate(balanced_layers(layers, stages)))[:-1]
-    allowed = [cut for cut in range(1, layers) if cut not in forbidden]
-    chosen: list[int] = []
-    for left, stop in enumerate(stops):
-        still = len(stops) - left - 1
-        usable = [cut for cut in allowed if cut > (chosen[-1] if chosen else 0)]
-        usable = usable[: len(usable) - still]
-        if not usable:
-            return balanced_layers(layers, stages)
-        chosen.append(min(usable, key=lambda cut: (abs(cut - stop), cut)))
-    ends = [*chosen, layers]
-    return tuple(end - start for start, end in zip([0, *chosen], ends, strict=True))
+    found = fastest_split(search.instance, search.batches()[-1], max(search.instance.workload.shapes))
+    return balanced_layers(search.instance.model.layer_count, search.stages) if found is None else found
 
 
 def pipeline_layout(search: Search) -> tuple[tuple[int, ...], Placement]:

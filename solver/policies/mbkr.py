@@ -86,6 +86,8 @@ def fit(
             break
         plan = spilled_plan(search, batch, sizes, layout, windows)
         value = search.offer(plan)
+        if search.incumbent.skipped is plan:
+            break  # too long to replay, as the others are
         if value is not None and (best is None or value < best[2]):
             best, since = (plan, windows, value), 0
         elif best is not None:
@@ -100,6 +102,8 @@ def _windows(search: Search, batch: int, sizes: Sizes, layout: Layout) -> Iterat
     shapes = search.instance.workload.shapes
     least = {}
     for shape in shapes:
+        if search.deadline.over:
+            return
         needed = _least_window(search, batch, sizes[shape[0] - shape[1]], shape, layout)
         if needed is None:
             return

@@ -113,6 +113,8 @@ def _first_cuts(search: Search) -> list[Cuts]:
     for count in counts[:12]:
         cuts: Cuts = {}
         for shape in search.instance.workload.shapes:
+            if search.deadline.over:
+                return results
             table = heaviest_table(search, 1, shape)
             chunks = min(count, search.tables.grid(shape).quanta)
             cuts[shape] = single_label_chunks(table, search.stages - 1, chunks).cuts

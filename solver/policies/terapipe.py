@@ -21,6 +21,8 @@ def terapipe(search: Search) -> None:
         for batch in search.batches():
             sizes: dict[int, tuple[int, ...]] = {}
             for shape in search.instance.workload.shapes:
+                if search.deadline.over:
+                    return
                 sizes[shape[0] - shape[1]] = _sliced(search, batch, shape)
             if all(sizes.values()):
                 search.offer(search.plan(batch, sizes, layers, placement))
@@ -34,12 +36,18 @@ def terapipe(search: Search) -> None:
 
 
 def _sliced(search: Search, batch: int, shape: Shape) -> tuple[int, ...]:
-    same_shape = sum(request.shape == shape for request in search.evaluator.requests)
+    same_shape = search.instance.workload.requests_of_shape[shape]
     waves = -(-same_shape // batch)
     table = heaviest_table(search, min(batch, same_shape), shape)
     # TeraPipe minimises the time until all is done; for latencies its sum counts once for each wave that waits for it.
     weight = waves if search.instance.objective == "makespan" else (waves + 1) / 2
     found = terapipe_chunks(
-        table, table, A=weight, Z=search.stages - 1, max_chunks=search.instance.pipeline.max_chunks, max_caps=300
+        table,
+        table,
+        A=weight,
+        Z=search.stages - 1,
+        max_chunks=search.instance.pipeline.max_chunks,
+        max_caps=300,
+        over=lambda: search.deadline.over,
     )
     return search.tables.grid(shape).sizes(found.cuts) if found.cuts else ()

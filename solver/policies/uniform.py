@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from instances.plan import Plan
 from solver.policies.layout import pipeline_layout
 from solver.search import Search
@@ -24,17 +26,20 @@ def _try_slices(search: Search, *, single: bool) -> None:
             return
 
 
-def uniform_plans(search: Search, *, single: bool = False) -> list[Plan]:
+def uniform_plans(search: Search, *, single: bool = False, largest_batch_first: bool = False) -> Iterator[Plan]:
     """Equal-slice plans for every batch and number of slices worth a try, few slices and small batches first."""
     layers, placement = pipeline_layout(search)
-    shapes = search.instance.workload.shapes
-    counts = [1] if single else sorted({count for shape in shapes for count in search.chunk_counts(shape)})
-    plans = []
-    for batch in search.batches():
+    shapes, counts = search.instance.workload.shapes, [1]
+    for batch in search.batches()[:: -1 if largest_batch_first else 1]:
+        least_s = search.evaluator.least_replay_s(batch)
+        if not search.incumbent.affords_s(2 * least_s):
+            search.incumbent.skip(least_s)
+            continue
+        if not single and len(counts) == 1:
+            counts = sorted({count for shape in shapes for count in search.chunk_counts(shape)})
         for count in counts:
             sizes = {
                 shape[0] - shape[1]: search.equal_sizes(shape, min(count, search.tables.grid(shape).quanta))
                 for shape in shapes
             }
-            plans.append(search.plan(batch, sizes, layers, placement))
-    return plans
+            yield search.plan(batch, sizes, layers, placement)

@@ -180,3 +180,40 @@ def test_missing_trace_files(tmp_path: Path) -> None:
 
 def _with_trace(name: str) -> str:
     return json.dumps(small_document(workload={"trace": name}))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from((0.0, 0.25, 1.0)), st.sampled_from((5, 6)), st.integers(0, 1)), max_size=12),
+    st.integers(1, 4),
+)
+def test_waves_are_gathered_one_request_after_the_other(rows: list[tuple[float, int, int]], batch: int) -> None:
+    requests = [Request(arrival_s=arrival, tokens=tokens, cached_tokens=cached) for arrival, tokens, cached in rows]
+    expected: list[list[int]] = []
+    for index in sorted(range(len(rows)), key=lambda index: (rows[index][0], index)):
+        if not expected or len(expected[-1]) == batch or rows[expected[-1][0]][1:] != rows[index][1:]:
+            expected.append([])
+        expected[-1].append(index)
+    waves = form_waves(requests, batch)
+    assert [list(wave.requests) for wave in waves] == expected
+    assert [wave.shape for wave in waves] == [rows[indices[0]][1:] for indices in expected]
+    assert [list(wave.arrivals_s) for wave in waves] == [[rows[index][0] for index in indices] for indices in expected]
+
+
+def test_equal_requests_gather_in_order() -> None:
+    workload = Workload(requests=7, tokens=5)
+    assert [wave.requests for wave in form_waves(workload.all_requests(), 3)] == [(0, 1, 2), (3, 4, 5), (6,)]
+    assert (workload.count, workload.shapes, workload.uncached_counts) == (7, [(5, 0)], [5])
+    assert workload.requests_of_shape == {(5, 0): 7}
+    waves = workload.gathered(3)
+    assert (waves.kinds, waves.waves_of_kind) == ((((5, 0), 3), ((5, 0), 1)), (2, 1))
+    assert (waves.size.tolist(), waves.wave_of_request.tolist()) == ([3, 3, 1], [0, 0, 0, 1, 1, 1, 2])
+
+
+def test_waves_in_arrays() -> None:
+    rows = ((3, 8, 0), (1, 9, 4), (3, 8, 0), (0, 8, 0), (1, 9, 4))
+    trace = [{"arrival_s": arrival, "tokens": tokens, "cached_tokens": cached} for arrival, tokens, cached in rows]
+    waves = Workload.parse({"trace": trace}).gathered(2)
+    assert waves.order.tolist() == [3, 1, 4, 0, 2]
+    assert waves.arrival_s.tolist() == [0, 1, 1, 3, 3]
+    assert [waves.kinds[kind] for kind in waves.kind] == [((8, 0), 1), ((9, 4), 2), ((8, 0), 2)]
+    assert waves.ready_s.tolist() == [0, 1, 3]

@@ -1,4 +1,4 @@
-"""The least bound over all layer splits, from bounds of cases (see ``free_split``).
+"""The least bound over all layer splits, from bounds of cases (see ``cases``).
 
 **Why no split can be below B.** Say that a level y is shut for a width where every case (f, r) of y with that width has
 a bound of at least B, and let width(y) be the largest width for which it is not shut, 0 if there is none. In a split
@@ -7,116 +7,49 @@ no stage weighs as much as a level of width 0. So for any levels y_1 < y_2 < ...
 
     sum over stages of h(weight of the stage) <= sum_j d_j*width(y_j),       h(x) = sum of d_j over the levels y_j <= x.
 
-A dynamic program over (stage, first layer) finds the least left side over all splits that keep the cuts allowed; if it
-is larger than the right side, B is a bound. The cases themselves assume that no stage weighs more than some cap, and a
+A dynamic program finds the least left side over all splits that the cuts and the memories allow (``parts``); if it is
+larger than the right side, B is a bound. The cases themselves assume that no stage weighs more than some cap, and a
 split with a heavier stage is bounded by that stage alone: the result is the smaller of the two, for the best cap.
 
-The search is lazy: cases begin with the bound of one stage of weight y, then get an interpolated one, and those that
-decide B a thorough one of their own.
+The search is lazy: cases begin with the bound of one stage of weight y and an interpolated one; those that decide B get
+one of their own, and where stages lie in front a careful one, for which the entering chunk is chosen well.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from formulations.free_split import SplitCase
+from formulations.free_split.cases import SplitCase
+from formulations.free_split.parts import Parts
 
 Amounts = npt.NDArray[np.float64]
 Evaluate = Callable[[SplitCase, bool], float]
 """Bound of a case, and whether it may take its time."""
 
-LARGEST_WORK = 20_000_000
-"""Layers times part lengths above which nothing is tried: models of many thousand layers on few stages."""
-MOST_CASES = 80
-"""Thorough bounds at most; each is a few chunk problems."""
+MOST_CAREFUL = 12
+"""Careful bounds at most; each takes as long as the bound of a fixed split."""
 NEAR = 1.02
 """Levels closer than this are treated as the lower one."""
 CLOSE = 1e-7
 """Relative difference of bounds that is not worth another case."""
 
 
-class Parts:
-    """Consecutive layers that may be a stage, by weight.
-
-    Parameters
-    ----------
-    weights
-        (L,), multiples of one unit, so that sums are exact.
-    stages
-        N.
-    may_be_stage
-        Of (start, stop): whether these layers may be one; called for arrays of starts and one length at a time.
-    """
-
-    def __init__(
-        self,
-        weights: Amounts,
-        stages: int,
-        may_be_stage: Callable[[npt.NDArray[np.int64], int], npt.NDArray[np.bool_]],
-    ) -> None:
-        self.stages, self.layers = stages, len(weights)
-        self.total = float(weights.sum())
-        before = np.concatenate([[0.0], np.cumsum(weights)])
-        # Heavier parts than this are never worth it; what holds for one that heavy holds for them.
-        self.limit = max(2.0 * self.total / stages + float(weights.max()), float(weights.max()))
-        self.by_length: list[Amounts] = []
-        for length in range(1, self.layers - stages + 2):
-            starts = np.arange(self.layers - length + 1)
-            weight = before[length:] - before[:-length]
-            if weight.min() > self.limit:
-                break
-            if self.layers * length > LARGEST_WORK:
-                self.by_length.clear()
-                break
-            self.by_length.append(np.where(may_be_stage(starts, length), weight, np.inf))
-        known = [weight[weight <= self.limit] for weight in self.by_length]
-        self.levels: Amounts = np.unique(np.concatenate([*known, [0.0]]))[1:]
-
-    def least(self, steps: Sequence[tuple[float, float]], cap: float) -> float:
-        """Least sum over the stages of the steps (y, d) up to their weight, none above the cap; inf if there is none."""
-        levels = np.array([level for level, _ in steps])
-        height = np.concatenate([[0.0], np.cumsum([step for _, step in steps])])
-        costs = [
-            (length, np.where(weight <= cap, height[np.searchsorted(levels, weight, side="right")], np.inf))
-            for length, weight in enumerate(self.by_length, start=1)
-            if weight.min() <= cap
-        ]
-        value = np.full(self.layers + 1, np.inf)
-        value[-1] = 0.0
-        for _ in range(self.stages):
-            better = np.full(self.layers + 1, np.inf)
-            for length, cost in costs:
-                np.minimum(better[:-length], cost + value[length:], out=better[:-length])
-            value = better
-        return float(value[0])
-
-    def least_heaviest(self) -> int | None:
-        """Index of the smallest level that some split does not exceed; None without one below the limit."""
-        low, high = 0, len(self.levels) - 1
-        if high < 0 or math.isinf(self.least((), float(self.levels[high]))):
-            return None
-        while low < high:
-            middle = (low + high) // 2
-            if math.isinf(self.least((), float(self.levels[middle]))):
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
-
 @dataclass
 class _Level:
-    """Cases of one threshold: bounds by (f, r), inf where there is no such split, and which are final."""
+    """Cases of one threshold: bounds by (f, r), inf where there is no such split, and steps that each may still take.
+
+    The steps are a bound of its own, and a careful one.
+    """
 
     weight: float
     lighter: float
     bounds: Amounts
-    final: npt.NDArray[np.bool_]
+    steps: npt.NDArray[np.int64]
 
     def width(self, below: float) -> int:
         """Largest width of a case with a smaller bound."""
@@ -139,8 +72,8 @@ class SplitSearch:
         A bound of at least this need not become better.
     over
         Whether time is up.
-    cases
-        Thorough bounds computed so far.
+    careful
+        Careful bounds computed so far.
     """
 
     parts: Parts
@@ -148,7 +81,7 @@ class SplitSearch:
     concave: bool
     enough: float
     over: Callable[[], bool]
-    cases: int = 0
+    careful: int = 0
     _alone: dict[int, float] = field(default_factory=dict)
     _known: dict[tuple[SplitCase, bool], float] = field(default_factory=dict)
     _checked: dict[tuple[object, ...], bool] = field(default_factory=dict)
@@ -182,14 +115,14 @@ class SplitSearch:
         if level not in self._alone:
             levels = self.parts.levels
             weight = float(levels[level]) if level < len(levels) else self.parts.limit
-            self._alone[level] = self._bound(SplitCase(weight, weight, None, None), thorough=False)
+            self._alone[level] = self._bound(SplitCase(weight, weight, None, None), careful=False)
         return self._alone[level]
 
-    def _bound(self, case: SplitCase, *, thorough: bool) -> float:
-        if (case, thorough) not in self._known:
-            self.cases += thorough
-            self._known[case, thorough] = self.evaluate(case, thorough)
-        return self._known[case, thorough]
+    def _bound(self, case: SplitCase, *, careful: bool) -> float:
+        if (case, careful) not in self._known:
+            self.careful += careful
+            self._known[case, careful] = self.evaluate(case, careful)
+        return self._known[case, careful]
 
     def _within(self, cap: int, most: float) -> float:
         """Bound, up to ``most``, of the splits without a stage heavier than a level."""
@@ -227,14 +160,16 @@ class SplitSearch:
         heaviest = outside * lighter + (stages - outside) * float(levels[cap])
         possible = (outside < stages) & (heaviest >= parts.total) & ((outside == 0) | (end <= lighter))
         bounds = np.where(possible, self._stay(level), np.inf)
-        return _Level(weight, lighter, bounds, ~possible)
+        steps = np.where(possible, np.where(front > 0, 2, 1), 0)
+        return _Level(weight, lighter, bounds, steps)
 
     def _refined(self, level: _Level, front: int, back: int, end: float) -> float:
-        """The thorough bound of one case."""
-        case = SplitCase(level.weight, level.lighter, front, back, end)
-        if not level.final[front, back]:
-            level.bounds[front, back] = max(level.bounds[front, back], self._bound(case, thorough=True))
-            level.final[front, back] = True
+        """The bound of one case after its next step."""
+        if level.steps[front, back]:
+            case = SplitCase(level.weight, level.lighter, front, back, end)
+            careful = bool(front) and level.steps[front, back] == 1
+            level.bounds[front, back] = max(level.bounds[front, back], self._bound(case, careful=careful))
+            level.steps[front, back] -= 1
         return float(level.bounds[front, back])
 
     def _interpolate(self, level: _Level, end: float) -> None:
@@ -245,7 +180,7 @@ class SplitSearch:
         if not self.concave or most < 1 or end > lighter or self.over():
             return
         corners = [
-            self._bound(SplitCase(level.weight, lighter, f, r, end, interpolates=True), thorough=False)
+            self._bound(SplitCase(level.weight, lighter, f, r, end, interpolates=True), careful=False)
             for f, r in ((0, 0), (most, 0), (0, most))
         ]
         front, back = np.indices((stages, stages))
@@ -254,9 +189,9 @@ class SplitSearch:
         level.bounds[inside] = np.maximum(level.bounds, plane)[inside]
 
     def _settled(self, used: list[_Level], cap: int, end: float, most: float) -> float:
-        """The largest bound that the levels prove, with thorough bounds for the cases on which it rests."""
+        """The largest bound that the levels prove, with further steps for the cases on which it rests."""
         best = self._proved(used, cap, most)
-        while best < min(most, self.enough) and self.cases < MOST_CASES and not self.over():
+        while best < min(most, self.enough) and not self.over():
             resting = self._resting(used, best)
             if resting is None:
                 break
@@ -264,21 +199,19 @@ class SplitSearch:
             best = max(best, self._proved(used, cap, most))
         return best
 
-    @staticmethod
-    def _resting(used: list[_Level], best: float) -> tuple[_Level, int, int] | None:
-        """A case without a thorough bound that keeps the result from being better, the widest first."""
+    def _resting(self, used: list[_Level], best: float) -> tuple[_Level, int, int] | None:
+        """A case that may take a step and keeps the result from being better; quick steps and wide cases first."""
         above = best + CLOSE * abs(best)
         open_cases = []
         for level in used:
-            width = level.width(above)
-            stages = len(level.bounds)
-            for front, back in np.argwhere((level.bounds < above) & ~level.final).tolist():
+            width, stages = level.width(above), len(level.bounds)
+            for front, back in np.argwhere((level.bounds < above) & (level.steps > 0)).tolist():
+                careful = bool(front) and level.steps[front, back] == 1
                 decides = level.bounds[front, back] >= best or stages - front - back == width
-                if decides:
-                    open_cases.append((level.bounds[front, back] < best, front + back, level, front, back))
-        if not open_cases:
-            return None
-        return min(open_cases, key=lambda case: case[:2])[2:]
+                if decides and not (careful and self.careful >= MOST_CAREFUL):
+                    rank = (careful, level.bounds[front, back] < best, front + back)
+                    open_cases.append((rank, level, front, back))
+        return min(open_cases, key=lambda case: case[0])[1:] if open_cases else None
 
     def _proved(self, used: list[_Level], cap: int, most: float) -> float:
         """The largest of the known bounds, at most ``most``, that no split can be below."""

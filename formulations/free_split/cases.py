@@ -10,9 +10,9 @@ weigh less than y, hence at most z, the largest weight below y that consecutive 
 
     D = max(C - (f+r)*z, y, 2*y + (w-2)*(lightest layer) for w > 1).
 
-**Path** (see ``bounds``): entry chunk l passes the f stages in front, a works, chunk m crosses from a to b, b works,
-the last chunk k passes the r stages behind. Were the outside weights X in front and Y behind, with a..b weighing C - X - Y, the
-path would take, beside work of at least y*rho + o for every chunk,
+**Path** (see ``bounds``): entry chunk l passes the f stages in front, a works, m crosses from a to b, b works, the
+last chunk k passes the r stages behind. Were the outside weights X in front and Y behind, with a..b weighing C - X - Y,
+the path would take, beside work of at least y*rho + o for every chunk,
 
     X*rho(l) + f*(o + hop(l))  +  (C-X-Y-y)*rho(m) + (w-1)*(o + hop(m))  +  Y*rho(k) + r*(o + hop(k)).
 
@@ -60,7 +60,7 @@ class SplitCase:
     end
         Least weight of the first stage, where it is outside.
     interpolates
-        Whether D is C - (f+r)*z, as interpolation needs, and not what may be more.
+        Whether D is C - (f+r)*z and the head runs once, as for all cases around it, and not what may be more.
     """
 
     weight: float
@@ -124,9 +124,10 @@ class ReferenceLayers:
         inside, before, behind = self._weights_of(case)
         step = overhead + self._hop[kind]
         way_out = (behind * rho + back * step)[:, -1]
-        if back:
+        if back or case.interpolates:
             way_out += head
         else:
+            # b is the last stage, and runs the head in every wave.
             work[:-1, -1] += head
         return StagePath(
             work,

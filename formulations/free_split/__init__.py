@@ -1,0 +1,1 @@
+"""Time bounds that hold for every layer split."""

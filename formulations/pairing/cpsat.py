@@ -1,0 +1,90 @@
+"""Pairing as a CP-SAT model (twin of `milp`), one objective at a time: a set partition over all groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ortools.sat.python import cp_model
+
+from formulations.interface import EngineOutcome
+from formulations.pairing.problem import Group, PairingProblem
+from formulations.pairing.variables import PairingTicks, in_ticks, together_name
+
+
+@dataclass
+class PairingModel:
+    """The model and its variables; groups above the rank asked for have none."""
+
+    problem: PairingProblem
+    ticks: PairingTicks
+    model: cp_model.CpModel
+    together: dict[Group, cp_model.IntVar]
+    worst: cp_model.IntVar
+
+
+def build(problem: PairingProblem, start: Sequence[Group] | None = None, worst_rank: int | None = None) -> PairingModel:
+    """The model; ``start`` is a grouping to begin from.
+
+    Without ``worst_rank`` the rank of the worst peak is minimised; with it no group has a higher peak, and traffic is.
+    """
+    model = cp_model.CpModel()
+    ticks = in_ticks(problem)
+    most = len(ticks.peaks) - 1 if worst_rank is None else worst_rank
+    together = {
+        group: model.new_bool_var(together_name(group))
+        for group, rank in zip(ticks.groups, ticks.rank, strict=True)
+        if rank <= most
+    }
+    pairing = PairingModel(problem, ticks, model, together, model.new_int_var(0, most, "worst"))
+    stage_in_one_group(pairing)
+    group_sizes(pairing)
+    worst_peak(pairing)
+    if worst_rank is None:
+        model.minimize(pairing.worst)
+    else:
+        minimise_traffic(pairing)
+    if start is not None:
+        hint(pairing, start)
+    return pairing
+
+
+def stage_in_one_group(pairing: PairingModel) -> None:
+    """Every stage is in exactly one group."""
+    for stage in range(pairing.problem.stages):
+        pairing.model.add_exactly_one([literal for group, literal in pairing.together.items() if stage in group])
+
+
+def group_sizes(pairing: PairingModel) -> None:
+    """As many groups of each size as asked for."""
+    for size, count in Counter(pairing.problem.sizes).items():
+        chosen = [literal for group, literal in pairing.together.items() if len(group) == size]
+        pairing.model.add(cp_model.LinearExpr.sum(chosen) == count)
+
+
+def worst_peak(pairing: PairingModel) -> None:
+    """The worst peak is that of every stage's group, or a higher one."""
+    rank = dict(zip(pairing.ticks.groups, pairing.ticks.rank.tolist(), strict=True))
+    for stage in range(pairing.problem.stages):
+        own = [rank[group] * literal for group, literal in pairing.together.items() if stage in group]
+        pairing.model.add(pairing.worst >= cp_model.LinearExpr.sum(own))
+
+
+def minimise_traffic(pairing: PairingModel) -> None:
+    """Traffic of all groups, in ticks."""
+    traffic = dict(zip(pairing.ticks.groups, pairing.ticks.traffic.tolist(), strict=True))
+    terms = [traffic[group] * literal for group, literal in pairing.together.items()]
+    pairing.model.minimize(cp_model.LinearExpr.sum(terms))
+
+
+def hint(pairing: PairingModel, start: Sequence[Group]) -> None:
+    """Hint a grouping."""
+    chosen = set(start)
+    for group, literal in pairing.together.items():
+        pairing.model.add_hint(literal, group in chosen)
+
+
+def extract(pairing: PairingModel, outcome: EngineOutcome) -> list[Group]:
+    """The groups, by their first stages."""
+    return sorted(group for group, literal in pairing.together.items() if outcome.value_of(literal) > 0.5)
