@@ -21,60 +21,26 @@ Weights = npt.NDArray[np.float64]
 SMALLEST_GAIN = 1e-9
 
 
-SECONDS_PER_MOVE = 4e-8
-"""Seconds to look at one flow of one move, roughly."""
-
-
-class KickSearch:
-    """A search that goes on from where it stopped: kicks of the best placement, and descents from there.
-
-    Partners stay adjacent if they are at the start.
-    """
-
-    def __init__(self, problem: PlacementProblem, start: Sequence[int], rng: np.random.Generator) -> None:
-        self._problem, self._rng = problem, rng
-        self._ends = np.array([(s, t) for s, t, _ in problem.flows], dtype=np.int64).reshape(-1, 2)
-        self._weights = np.array([weight for *_, weight in problem.flows])
-        self._partner = np.full(problem.dies, -1, dtype=np.int64)
-        for i, j in problem.pairs:
-            self._partner[i], self._partner[j] = j, i
-        # Dies without a stage follow the stages, so that a move to a free die is a swap too.
-        rest = [die for die in range(problem.dies) if die not in set(start)]
-        self._best = np.array([*start, *rest], dtype=np.int64)
-        self._value = total(self._ends, self._weights, problem.hops, self._best)
-        self._descend(self._best.copy())
-
-    @property
-    def steps_per_second(self) -> float:
-        """Kicks a second, roughly."""
-        work = self._problem.dies**2 * max(1, len(self._problem.flows))
-        return 1.0 / (work * SECONDS_PER_MOVE)
-
-    def run(self, kicks: int) -> None:
-        """Kick so many times."""
-        for _ in range(kicks):
-            candidate = self._best.copy()
-            perturb(candidate, self._problem.hops, self._partner, self._rng, 3)
-            self._descend(candidate)
-
-    @property
-    def placement(self) -> list[int]:
-        """The best placement so far; never worse than the start."""
-        return [int(die) for die in self._best[: self._problem.stages]]
-
-    def _descend(self, candidate: Ints) -> None:
-        hops = self._problem.hops
-        descend(self._ends, self._weights, hops, candidate, self._partner, self._problem.stages)
-        value = total(self._ends, self._weights, hops, candidate)
-        if value < self._value - SMALLEST_GAIN * max(1.0, self._value):
-            self._best, self._value = candidate, value
-
-
 def improve(problem: PlacementProblem, start: Sequence[int], rng: np.random.Generator, kicks: int) -> list[int]:
     """The best placement met from `start`; never worse, and partners stay adjacent if they are at the start."""
-    search = KickSearch(problem, start, rng)
-    search.run(kicks)
-    return search.placement
+    ends = np.array([(s, t) for s, t, _ in problem.flows], dtype=np.int64).reshape(-1, 2)
+    weights = np.array([weight for *_, weight in problem.flows])
+    # Dies without a stage follow the stages, so that a move to a free die is a swap too.
+    rest = [die for die in range(problem.dies) if die not in set(start)]
+    best = np.array([*start, *rest], dtype=np.int64)
+    partner = np.full(problem.dies, -1, dtype=np.int64)
+    for i, j in problem.pairs:
+        partner[i], partner[j] = j, i
+    best_value = total(ends, weights, problem.hops, best)
+    for kick in range(kicks + 1):
+        candidate = best.copy()
+        if kick:
+            perturb(candidate, problem.hops, partner, rng, 3)
+        descend(ends, weights, problem.hops, candidate, partner, problem.stages)
+        value = total(ends, weights, problem.hops, candidate)
+        if value < best_value - SMALLEST_GAIN * max(1.0, best_value):
+            best, best_value = candidate, value
+    return [int(die) for die in best[: problem.stages]]
 
 
 @numba.njit(cache=True)

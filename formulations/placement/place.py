@@ -1,11 +1,9 @@
-"""Solves a placement problem: constructed starts, bounds, the project's own searches, then an engine."""
+"""Solves a placement problem: constructed starts, local search, then an engine on the model that suits it best."""
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,22 +12,13 @@ from formulations.interface import Engine, EngineLimits, EngineOutcome, Status, 
 from formulations.placement import cpsat, domino
 from formulations.placement.constructive import constructed, largest_matching
 from formulations.placement.gilmore_lawler import gilmore_lawler_bound
-from formulations.placement.ladder_floor import structural_bound
-from formulations.placement.local_search import SECONDS_PER_MOVE, improve
-from formulations.placement.portfolio import Portfolio
+from formulations.placement.local_search import improve
 from formulations.placement.problem import Flow, PlacementProblem, stated
 from instances.errors import InputError
 
-FIRST_KICKS = 5
-SEARCH_WORK = 15_000_000
-"""Moves times flows up to which a problem counts as small for local search."""
-MOST_ASSIGNMENT_DIES = 512
-"""Dies up to which the bound from an assignment is worked out, in time that grows with their cube."""
-ENGINE_SHARE = 0.25
-"""Share of the time that an engine gets where the project's own searches come first."""
-MOST_ENGINE_VARIABLES = 10_000
-UNLIMITED_S = 60.0
-"""Seconds of the project's own searches before an engine that has no limit."""
+MOST_KICKS = 200
+LOCAL_SEARCH_WORK = 15_000_000
+"""Moves times flows that local search may look at, roughly: fewer kicks on large problems."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +37,6 @@ class PlacementResult:
         As for engines; "infeasible" is proved.
     outcome
         The engine run, where there was one.
-    proved_by
-        What closed the gap: a bound, a search, or the engine's name; empty without a proof.
     """
 
     placement: list[int] | None
@@ -58,7 +45,6 @@ class PlacementResult:
     status: Status
     stop_reason: StopReason
     outcome: EngineOutcome | None = None
-    proved_by: str = ""
 
 
 def place(
@@ -91,7 +77,7 @@ def place(
     allowed
         Live dies; default all.
     limits, engine
-        Limits of all searches together, and a CP-SAT engine for what the project's own searches leave open.
+        A CP-SAT engine and its limits; without an engine the best heuristic placement is returned.
 
     Raises
     ------
@@ -112,59 +98,54 @@ def place(
     result = solve(problem, limits, engine, rng)
     if result.placement is None:
         return result
-    return replace(result, placement=[live[die] for die in result.placement])
+    return PlacementResult(
+        [live[die] for die in result.placement],
+        result.value,
+        result.bound,
+        result.status,
+        result.stop_reason,
+        result.outcome,
+    )
 
 
 def solve(
     problem: PlacementProblem, limits: EngineLimits, engine: Engine | None, rng: np.random.Generator
 ) -> PlacementResult:
     """As `place`, for a problem that is stated already."""
-    started = time.monotonic()
-    candidates = constructed(problem)
-    if not candidates and _too_few_neighbours(problem):
-        return PlacementResult(None, None, None, "infeasible", "proved", proved_by="matching")
-    start, bound = min(candidates, key=problem.ticks_of, default=None), structural_bound(problem)
-    if start is None or problem.ticks_of(start) > bound:
-        start = best_start(problem, candidates, rng, None if limits.deterministic else limits.time_s)
-        if problem.dies <= MOST_ASSIGNMENT_DIES:
-            bound = max(bound, gilmore_lawler_bound(problem))
-    known = Portfolio(problem, start, bound)
-    if known.closed:
-        return _result(known, limits, proved_by="bound")
-    asks_engine = engine is not None and _suits_engine(problem)
-    seconds = UNLIMITED_S if limits.time_s is None else limits.time_s
-    left = seconds if limits.deterministic else seconds - (time.monotonic() - started)
-    try:
-        known.run(left * (1 - ENGINE_SHARE) if asks_engine else left, limits.deterministic, rng, limits.relative_gap)
-    except KeyboardInterrupt:
-        return replace(_result(known, limits), stop_reason="interrupted")
-    if engine is None or not asks_engine or known.closed or known.is_near(limits.relative_gap):
-        return _result(known, limits, proved_by=known.proved_by)
-    if limits.time_s is not None:
-        spent = limits.time_s * (1 - ENGINE_SHARE) if limits.deterministic else time.monotonic() - started
-        limits = replace(limits, time_s=max(0.0, limits.time_s - spent))
-    return _asked(known, limits, engine)
+    if _too_few_neighbours(problem):
+        return PlacementResult(None, None, None, "infeasible", "proved")
+    start = best_start(problem, rng)
+    floor = gilmore_lawler_bound(problem)
+    if start is not None and problem.value(start) <= floor * (1 + 1e-12):
+        return PlacementResult(start, problem.value(start), problem.value(start), "optimal", "proved")
+    if engine is None:
+        return _without_engine(problem, start, floor)
+    weights = domino.domino_weights(problem) if problem.pairs else None
+    if weights is not None:
+        reached = None if start is None else ticks_of(problem, start)
+        circuit = domino.build(problem, weights, start, reached)
+        outcome = engine(circuit.model, limits)
+        found = domino.extract(circuit, outcome) if outcome.has_values else None
+    else:
+        model = cpsat.build(problem, start)
+        outcome = engine(model.model, limits)
+        found = cpsat.extract(model, outcome) if outcome.has_values else None
+    return _concluded(problem, outcome, found, start, floor)
 
 
-def best_start(
-    problem: PlacementProblem, candidates: Sequence[list[int]], rng: np.random.Generator, time_s: float | None = None
-) -> list[int] | None:
-    """Best candidate after a short local search, the best of them first; None without candidates.
+def best_start(problem: PlacementProblem, rng: np.random.Generator) -> list[int] | None:
+    """Best constructed placement after local search; None if none with adjacent partners was constructed."""
+    kicks = max(2, min(MOST_KICKS, LOCAL_SEARCH_WORK // (problem.dies**2 * max(1, len(problem.flows)))))
+    candidates = [improve(problem, candidate, rng, kicks) for candidate in constructed(problem)]
+    return min(candidates, key=problem.value, default=None)
 
-    With a limit no search begins that is likely to end after it. The largest problems are searched only under one.
-    """
-    started = time.monotonic()
-    work = problem.dies**2 * max(1, len(problem.flows))
-    large = work > SEARCH_WORK
-    kicks = 0 if large else min(FIRST_KICKS, SEARCH_WORK // work)
-    found = sorted(candidates, key=problem.value)
-    for number, candidate in enumerate(found):
-        if time_s is None and large:
-            break
-        if time_s is not None and time.monotonic() - started + (kicks + 1) * work * SECONDS_PER_MOVE >= time_s:
-            break
-        found[number] = improve(problem, candidate, rng, kicks)
-    return min(found, key=problem.value, default=None)
+
+def ticks_of(problem: PlacementProblem, placement: Sequence[int]) -> int:
+    """Value of a placement in the models' integer objective."""
+    return sum(
+        ticks * int(problem.hops[placement[s], placement[t]])
+        for (s, t, _), ticks in zip(problem.flows, problem.ticks, strict=True)
+    )
 
 
 def _too_few_neighbours(problem: PlacementProblem) -> bool:
@@ -175,46 +156,31 @@ def _too_few_neighbours(problem: PlacementProblem) -> bool:
     return len(largest_matching(problem)) < len(problem.pairs)
 
 
-def _suits_engine(problem: PlacementProblem) -> bool:
-    """True if the model is small enough to be built and searched in seconds."""
-    rows = len(problem.flows) * max(1, len(problem.detours))
-    return problem.stages * problem.dies + rows <= MOST_ENGINE_VARIABLES
+def _without_engine(problem: PlacementProblem, start: list[int] | None, floor: float) -> PlacementResult:
+    if start is None:
+        return PlacementResult(None, None, floor, "unknown", "time_limit")
+    return PlacementResult(start, problem.value(start), floor, "feasible", "time_limit")
 
 
-def _asked(known: Portfolio, limits: EngineLimits, engine: Engine) -> PlacementResult:
-    """Let an engine work on the model that suits it best, and join its answer with what is known."""
-    problem, start = known.problem, known.best
-    weights = domino.domino_weights(problem) if problem.pairs else None
-    if weights is not None:
-        circuit = domino.build(problem, weights, start, known.value, known.bound)
-        outcome = engine(circuit.model, limits)
-        found = domino.extract(circuit, outcome) if outcome.has_values else None
-    else:
-        model = cpsat.build(problem, start, known.bound)
-        outcome = engine(model.model, limits)
-        found = cpsat.extract(model, outcome) if outcome.has_values else None
+def _concluded(
+    problem: PlacementProblem, outcome: EngineOutcome, found: list[int] | None, start: list[int] | None, floor: float
+) -> PlacementResult:
+    """Join the engine's answer with the start: the better placement, a bound in the flows' own unit."""
     if outcome.status == "infeasible":
-        return PlacementResult(None, None, None, "infeasible", "proved", outcome, outcome.engine)
-    if found is not None and (known.value is None or problem.ticks_of(found) < known.value):
-        known.best = found
-    if outcome.bound is not None:
-        known.bound = max(known.bound, math.ceil(outcome.bound - 1e-6))
-    joined = _result(known, limits, proved_by=outcome.engine)
-    return replace(joined, outcome=outcome, stop_reason="proved" if known.closed else outcome.stop_reason)
-
-
-def _result(known: Portfolio, limits: EngineLimits, proved_by: str = "") -> PlacementResult:
-    """What is known, in the flows' own unit."""
-    problem = known.problem
-    if known.infeasible:
-        return PlacementResult(None, None, None, "infeasible", "proved", proved_by=proved_by)
-    bound = problem.weighed(known.bound)
-    if known.best is None:
-        return PlacementResult(None, None, bound, "unknown", "time_limit")
-    value = problem.value(known.best)
-    # Where ticks are rounded, a proof in ticks leaves a gap of at most one tick per flow and hop.
-    bound = min(bound, value)
-    if known.closed:
-        return PlacementResult(known.best, value, bound, "optimal", "proved", proved_by=proved_by)
-    stop: StopReason = "gap" if known.is_near(limits.relative_gap) else "time_limit"
-    return PlacementResult(known.best, value, bound, "feasible", stop)
+        return PlacementResult(None, None, None, "infeasible", "proved", outcome)
+    bound = floor if outcome.bound is None else max(floor, outcome.bound * problem.tick)
+    known = [placement for placement in (found, start) if placement is not None]
+    if not known:
+        return PlacementResult(None, None, bound, "unknown", outcome.stop_reason, outcome)
+    best = min(known, key=problem.value)
+    value = problem.value(best)
+    # Rounded weights leave a gap of at most one tick per flow and hop: a proof in ticks is one up to that.
+    proved = outcome.status == "optimal" and value <= bound * (1 + 1e-4)
+    return PlacementResult(
+        best,
+        value,
+        min(bound, value),
+        "optimal" if proved else "feasible",
+        "proved" if proved else outcome.stop_reason,
+        outcome,
+    )
