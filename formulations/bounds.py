@@ -264,6 +264,10 @@ class TimeBounds:
                 solve = partial(self._solve, clock=clock)
                 best, cuts[shape], others[shape] = best_mixture(problem, solve, (best, cuts[shape]), clock)
             value += best
+        # Shapes whose waves the objective does not count need cuts all the same.
+        for (shape, _), path in paths.items():
+            if shape not in cuts:
+                cuts[shape] = self._solve(path.work, path.work, None)[1]
         return BatchBound(batch, value, min(trivial, value), cuts, others)
 
     def _solve(self, t: Table, u: Table, clock: float | None) -> tuple[float, list[int]]:

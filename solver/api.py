@@ -78,7 +78,7 @@ def solve(
         instance=instance,
         evaluator=evaluator,
         tables=StageTables(instance),
-        incumbent=Incumbent(evaluator, deadline, listener),
+        incumbent=Incumbent(evaluator, deadline, listener, scope=plain_scope(instance, chunks)),
         deadline=deadline,
         limits=limits,
         rng=np.random.default_rng(seed),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from formulations.scope import BoundScope
 from instances.plan import Plan
 from solver.evaluate import Evaluator
 from solver.limits import Deadline
@@ -20,7 +21,7 @@ class Incumbent:
     """Best replayed plan, best proved bound, and how they came about.
 
     ``listener`` is told of every improvement; a command shows progress with it. ``skipped`` is the last plan for whose
-    replay time was too short, ``too_long_s`` the shortest that was.
+    replay time was too short, ``too_long_s`` the shortest that was. Plans outside ``scope`` are replayed, never kept.
     """
 
     evaluator: Evaluator
@@ -32,6 +33,7 @@ class Incumbent:
     trace: list[TracePoint] = field(default_factory=list)
     skipped: Plan | None = None
     too_long_s: float = math.inf
+    scope: BoundScope | None = None
 
     def offer(self, plan: Plan) -> float | None:
         """Replay a plan and keep it if it is the best; its value, or None if it does not run."""
@@ -45,7 +47,7 @@ class Incumbent:
             self.skip(self.evaluator.replay_s(plans[fit]))
         values = [*self.evaluator.values(plans[:fit]), *[None] * (len(plans) - fit)]
         for plan, value in zip(plans, values, strict=True):
-            if value is not None:
+            if value is not None and (self.scope is None or self.scope.contains(plan)):
                 self.keep(plan, value)
         return values
 

@@ -45,11 +45,11 @@ def matched_pairs(problem: PlacementProblem) -> list[int] | None:
     return [next(free) if die < 0 else die for die in placement]
 
 
-def largest_matching(problem: PlacementProblem) -> list[tuple[int, int]]:
-    """As many disjoint couples of neighbouring dies as possible."""
+def largest_matching(problem: PlacementProblem, *, one_way: bool = False) -> list[tuple[int, int]]:
+    """As many disjoint couples of neighbouring dies as possible, neighbours one way or both ways."""
     graph: nx.Graph[int] = nx.Graph()
     for die, others in enumerate(problem.neighbours):
-        graph.add_edges_from((die, other) for other in others if problem.hops[other, die] == 1)
+        graph.add_edges_from((die, other) for other in others if one_way or problem.hops[other, die] == 1)
     couples = nx.max_weight_matching(graph, maxcardinality=True)
     return sorted((min(couple), max(couple)) for couple in couples)
 

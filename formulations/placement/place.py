@@ -153,7 +153,7 @@ def _too_few_neighbours(problem: PlacementProblem) -> bool:
     partnered = [stage for pair in problem.pairs for stage in pair]
     if not problem.pairs or len(set(partnered)) < len(partnered):
         return False
-    return len(largest_matching(problem)) < len(problem.pairs)
+    return len(largest_matching(problem, one_way=True)) < len(problem.pairs)
 
 
 def _without_engine(problem: PlacementProblem, start: list[int] | None, floor: float) -> PlacementResult:

@@ -30,7 +30,7 @@ def compare(search: Search) -> None:
         deadline = search.deadline.part(1.0 / (len(runs) - number + 1), MOST_S)
         own = replace(
             search,
-            incumbent=Incumbent(search.evaluator, deadline),
+            incumbent=Incumbent(search.evaluator, deadline, scope=search.incumbent.scope),
             deadline=deadline,
             rng=np.random.default_rng(search.seed),
             knobs=policy.settings(changes),

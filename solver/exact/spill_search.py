@@ -162,6 +162,7 @@ def cuts_of(found: BatchBound) -> list[Cuts]:
     """Cuts of a bound, and those that its other relaxations preferred, where one request shape tells them apart."""
     if not found.cuts:
         return []
-    others = next(iter(found.other_cuts.values())) if len(found.other_cuts) == 1 else []
-    shape = next(iter(found.cuts))
-    return [found.cuts, *({shape: cuts} for cuts in others if cuts and cuts != found.cuts[shape])]
+    if len(found.other_cuts) != 1:
+        return [found.cuts]
+    shape, others = next(iter(found.other_cuts.items()))
+    return [found.cuts, *({**found.cuts, shape: cuts} for cuts in others if cuts and cuts != found.cuts[shape])]

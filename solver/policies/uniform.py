@@ -10,8 +10,12 @@ from solver.search import Search
 
 
 def gpipe(search: Search) -> None:
-    """GPipe: micro-batches run whole, one chunk each; the micro-batch size is the best one under replay."""
-    _try_slices(search, single=True)
+    """GPipe: micro-batches run whole, one chunk each; the micro-batch size is the best one under replay.
+
+    Nothing is tried where another number of chunks is asked for.
+    """
+    if search.chunks in (None, 1):
+        _try_slices(search, single=True)
 
 
 def cpp(search: Search) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from formulations.interface import EngineLimits
@@ -76,6 +76,7 @@ def test_snake_is_optimal_for_a_pipeline(rows: int, columns: int) -> None:
 
 @settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))
+@example(seed=150)  # distances that differ by direction: partners may be neighbours one way only
 def test_place_equals_brute_force(seed: int) -> None:
     problem = random_problem(seed)
     best = brute_force(problem)

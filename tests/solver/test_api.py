@@ -155,3 +155,21 @@ def test_result_json_has_null_for_unknown() -> None:
     assert data["objective"]["value"] is None
     assert data["objective"]["gap"] is None
     assert data["plan"] is None
+
+
+def test_a_fixed_number_of_chunks_is_kept_where_one_chunk_would_be_faster() -> None:
+    """An overhead of a second a chunk: GPipe's single chunk wins, but three are asked for."""
+    instance = small_instance(hardware__die__chunk_overhead_s="1 s")
+    objective = solve(instance, chunks=3, limits=QUICK).objective
+    assert objective.value is not None
+    assert objective.bound is not None
+    assert objective.bound <= objective.value
+    assert solve(instance, "gpipe", chunks=3, limits=QUICK).plan is None
+
+
+@pytest.mark.parametrize("objective", ["makespan", "p95_latency"])
+def test_shapes_that_the_objective_does_not_count_are_cut_too(objective: str) -> None:
+    trace = [{"arrival_s": 0.0, "tokens": 1024}, {"arrival_s": 100.0, "tokens": 2048}]
+    result = solve(small_instance(workload={"trace": trace}, objective=objective), limits=QUICK)
+    assert result.plan is not None
+    assert set(result.plan.chunks) == {"1024", "2048"}
