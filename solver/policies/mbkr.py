@@ -2,8 +2,8 @@
 
 As we read Fig. 5 of the paper (arXiv 2606.22968): with s_i chunks of the wave computed, a stage keeps everything while
 s_i < p1, hosts its partner's chunks while p1 <= s_i < p2, and spills while s_i >= p2. Partners are N/2 apart, so
-p1 = p2 - (N/2 mod M). We spill whole chunks p2 <= i < p2 + n of every stage to its partner, with the least n that the
-replay runs with; the paper gives no amounts.
+p1 = p2 - (N/2 mod M). We spill whole chunks p2 <= i < p2 + n of every stage to its partner, the fastest of
+the first few windows that run, from the least n on; the paper gives no amounts.
 """
 
 from __future__ import annotations
