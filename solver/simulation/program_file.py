@@ -60,8 +60,8 @@ def replay_document(document: Mapping[str, Any], *, file: str | None = None) -> 
 def outcome(program: Program, result: Run) -> dict[str, Any]:
     """The keys of the expected part of a worked example; seconds and bytes.
 
-    A deadlock has ``deadlock``, ``says``, ``stage`` and ``bytes`` of the first stage that waits for memory (null if
-    none does), and ``waiting``, one entry for each stage that waits.
+    A deadlock has ``deadlock``, ``says``, ``reason`` in words, ``stage`` and ``bytes`` of the first stage that waits for
+    memory (null if none does), and ``waiting``, one entry for each stage that waits.
     """
     if result.deadlock:
         rows = [
@@ -78,7 +78,8 @@ def outcome(program: Program, result: Run) -> dict[str, Any]:
         never_ran = int((result.end_ps < 0).sum())
         return {
             "deadlock": True,
-            "says": describe(program, result.waiting, never_ran),
+            "says": f"{never_ran} tasks never ran",
+            "reason": describe(program, result.waiting, never_ran),
             "stage": rows[0]["stage"],
             "bytes": rows[0]["bytes"],
             "waiting": rows,

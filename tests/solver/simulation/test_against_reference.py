@@ -26,7 +26,7 @@ def differences(document: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
     engine, witness = replay_document(document), simulator.result()
     if witness["deadlock"] and engine["deadlock"]:
         pairs = {
-            "says": (engine["says"].split(":")[0], witness["says"]),
+            "says": (engine["says"], witness["says"]),
             "waiting": (_memory_waits(engine), sorted((row["stage"], row["bytes"]) for row in witness["waiting"])),
         }
     else:
