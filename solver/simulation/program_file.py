@@ -60,7 +60,7 @@ def replay_document(document: Mapping[str, Any], *, file: str | None = None) -> 
 def outcome(program: Program, result: Run) -> dict[str, Any]:
     """The keys of the expected part of a worked example; seconds and bytes.
 
-    A deadlock has ``deadlock``, ``says``, ``reason`` in words, ``stage`` and ``bytes`` of the first stage that waits for
+    A deadlock has ``deadlock``, ``says``, ``reason`` in words, ``stage`` and ``bytes`` of the first that waits for
     memory (null if none does), and ``waiting``, one entry for each stage that waits.
     """
     if result.deadlock:
