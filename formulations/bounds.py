@@ -10,7 +10,7 @@ chunks l <= m of wave v and any stages a <= b,
                      + sum_{s>b} (x(M-1) + t_s(M-1)),                             the last chunk leaves
 
 because each term waits for the one before it: stalls, fetches, waits for memory, link contention and the window only
-add to it. Let a and b be the first and last of the stages that have the most work, so that t_a = t_b =: t. Then the
+add to it (what a window demands by itself is another bound, ``window``). Let a and b be the first and last of the stages that have the most work, so that t_a = t_b =: t. Then the
 right side is the chunk problem A*sum t + Z*max u, u being the crossing of m, with extra costs on some chunks, whose
 minimum over all admissible cuts ``solve_chunks`` finds or bounds. The entering chunk l is the one that covers a given
 quantum; a mean over quanta is a bound too, and a better one where stages before a are many: a single small first chunk
@@ -46,10 +46,13 @@ from formulations.free_split.search import SplitSearch
 from formulations.stage_path import StagePath, heaviest_stages, stage_path
 from formulations.tables import StageTables, Table
 from formulations.wave_counts import wave_counts
+from formulations.window import window_bound
 from instances.gathering import Gathered
 from instances.instance import Instance
 from instances.workload import Shape
 
+MOST_CELLS = 2 * 4097**2
+"""Chunks of all shapes and sizes of waves together, for each of which four numbers are kept: 1 GB."""
 _TOLERANCE = 1e-7
 """Relative accuracy of a chunk problem's bound; a thousandth of what counts as optimal."""
 _CASE_SHARE = 0.25
@@ -103,8 +106,8 @@ class TimeBounds:
         Fixed number of chunks, or None for 1..max_chunks.
     most_chunks
         Only plans with at most so many chunks; for a search, as ``largest_chunk_tokens`` of ``batch``.
-    over
-        Whether time is up altogether; asked before each part of the work.
+    in_time
+        Whether so many seconds are left; asked before each part of the work. Where they are not, nothing is known.
     """
 
     def __init__(
@@ -113,11 +116,11 @@ class TimeBounds:
         tables: StageTables,
         chunks: int | None = None,
         most_chunks: int | None = None,
-        over: Callable[[], bool] = lambda: False,
+        in_time: Callable[[float], bool] = lambda seconds: True,
     ) -> None:
         self.instance = instance
         self.tables = tables
-        self.over = over
+        self.in_time = in_time
         most = instance.pipeline.max_chunks if most_chunks is None else most_chunks
         self.fewest, self.most = (1, most) if chunks is None else (chunks, chunks)
 
@@ -153,11 +156,13 @@ class TimeBounds:
     ) -> BatchBound:
         waves = self.tables.waves(batch)
         heaviest = heaviest_stages(self.instance, waves)
+        if sum((self.tables.grid(shape).quanta + 1) ** 2 for shape, _ in waves.kinds) > MOST_CELLS:
+            raise _OutOfTime  # of memory, before that
         paths: dict[tuple[Shape, int], StagePath] = {}
         admitted: dict[tuple[Shape, int], int] = {}
         for key in waves.kinds:
-            self._in_time()
             shape, size = key
+            self._go_on(self.tables.grid(shape).fill_s)
             limit, reason = admissible_chunk_tokens(self.instance, size, shape)
             limit = limit if largest_chunk_tokens is None else min(limit, largest_chunk_tokens)
             if reason is not None:
@@ -210,7 +215,7 @@ class TimeBounds:
         met: list[BatchBound] = []
 
         def over() -> bool:
-            return self.over() or (clock is not None and time.monotonic() >= clock)
+            return not self.in_time(0.0) or (clock is not None and time.monotonic() >= clock)
 
         def bound(case: SplitCase, careful: bool) -> float:
             found = average  # which holds for every case
@@ -246,7 +251,8 @@ class TimeBounds:
         constant = math.fsum(((weights / waves.size)[waves.wave_of_request] * ahead).tolist())
         problems: dict[Shape, ChunkProblem] = {}
         total = self.instance.workload.count if self.instance.objective == "mean_latency" else 1
-        for (shape, size), counts in wave_counts(waves, starts, weights, total).items():
+        counted = wave_counts(waves, starts, weights, total)
+        for (shape, size), counts in counted.items():
             problem = problems.setdefault(shape, ChunkProblem(self.tables.grid(shape).quanta))
             problem.count(paths[shape, size], counts)
         first = {shape: problem.tables(problem.first_quantum()) for shape, problem in problems.items()}
@@ -264,6 +270,7 @@ class TimeBounds:
                 solve = partial(self._solve, clock=clock)
                 best, cuts[shape], others[shape] = best_mixture(problem, solve, (best, cuts[shape]), clock)
             value += best
+        value = max(value, constant + window_bound(self.tables, counted, paths, self.most, self.fewest))
         # Shapes whose waves the objective does not count need cuts all the same.
         for (shape, _), path in paths.items():
             if shape not in cuts:
@@ -271,7 +278,7 @@ class TimeBounds:
         return BatchBound(batch, value, min(trivial, value), cuts, others)
 
     def _solve(self, t: Table, u: Table, clock: float | None) -> tuple[float, list[int]]:
-        self._in_time()
+        self._go_on()
         left = None if clock is None else max(0.0, clock - time.monotonic())
         found = solve_chunks(t, u, 1.0, 1.0, self.most, self.fewest, deadline_s=left, tolerance=_TOLERANCE)
         assert found.bound is not None
@@ -317,12 +324,12 @@ class TimeBounds:
         )
         return BatchBound(batch, bound, trivial, cuts)
 
-    def _in_time(self) -> None:
-        if self.over():
+    def _go_on(self, seconds: float = 0.0) -> None:
+        if not self.in_time(seconds):
             raise _OutOfTime
 
     def _least_work(self, path: StagePath) -> float:
-        self._in_time()
+        self._go_on()
         least = path_value(path.work, path.work, math.inf, self.most, self.fewest)
         return math.inf if least is None else least
 

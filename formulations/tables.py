@@ -43,6 +43,11 @@ class Grid:
         """Number of quanta n, the last of which may be short."""
         return len(self.tokens) - 1
 
+    @property
+    def fill_s(self) -> float:
+        """Seconds that filling the tables of a few stages takes, roughly."""
+        return 3e-7 * len(self.tokens) ** 2
+
     def sizes(self, cuts: list[int]) -> tuple[int, ...]:
         """Chunk sizes in tokens of chunks that end at these positions."""
         ends = self.tokens[np.array(cuts)]
@@ -53,6 +58,10 @@ class Grid:
         return [int(position) for position in np.searchsorted(self.tokens, np.cumsum(sizes))]
 
 
+MOST_KEPT = 1 << 27
+"""Numbers of the tables that are kept: 1 GB."""
+
+
 class StageTables:
     """Tables of one instance, kept while they are of use."""
 
@@ -60,7 +69,8 @@ class StageTables:
         self.instance = instance
         self.grid = lru_cache(maxsize=256)(lambda shape: Grid.of(instance, shape))
         self.waves = lru_cache(maxsize=16)(instance.workload.gathered)
-        self._seconds = lru_cache(maxsize=24)(self._make_seconds)
+        largest = max(-(-tokens // instance.pipeline.chunk_quantum) for tokens in instance.workload.uncached_counts) + 1
+        self._seconds = lru_cache(maxsize=max(4, min(24, MOST_KEPT // largest**2)))(self._make_seconds)
         self._example: dict[tuple[tuple[str, int], ...], tuple[int, int]] = {}
 
     def stage(self, die: Die, start: int, stop: int, size: int, shape: Shape, *, head: bool) -> Table:

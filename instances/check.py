@@ -294,12 +294,13 @@ def _capacity_at_rest(instance: Instance, plan: Plan) -> Iterator[Violation]:
     cost = instance.stage_cost
     ends = list(accumulate(sizes))
     waves = form_waves(instance.workload.all_requests(), plan.batch)
+    largest_of = {(wave.size, max(_chunks_of(plan, wave.shape), default=0)) for wave in waves}
     parts: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     workspace: defaultdict[tuple[int, int], float] = defaultdict(float)
     for stage, (die, stop) in enumerate(zip(plan.placement, ends, strict=True)):
         start = stop - sizes[stage]
         parts[die].append((start, stop))
-        for size, largest in {(wave.size, max(_chunks_of(plan, wave.shape), default=0)) for wave in waves}:
+        for size, largest in largest_of:
             workspace[die] = max(workspace[die], cost.workspace_bytes(start, stop, size, largest))
     for die, held in parts.items():
         # A die with both tables, the embedding's and the head's, keeps tied ones once.

@@ -49,11 +49,15 @@ class InputError(ValueError):
         return f"{where or 'input'}: {problem}; expected {self.allowed}"
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, object, str], dict[str, str | None]]:
-        return InputError, (self.field, self.value, self.allowed), {"file": self.file}
+        return type(self), (self.field, self.value, self.allowed), {"file": self.file}
 
     def in_file(self, file: str) -> InputError:
         """The same error with the file named, unless one is named already."""
-        return self if self.file else InputError(self.field, self.value, self.allowed, file=file)
+        return self if self.file else type(self)(self.field, self.value, self.allowed, file=file)
+
+
+class PlanError(InputError):
+    """A plan that cannot be timed or replayed, though the instance is sound and other plans of it can."""
 
 
 class InfeasibleError(Exception):

@@ -12,7 +12,8 @@ from instances.errors import InputError
 from instances.mesh import Mesh, Topology
 from instances.units import Bytes, BytesPerSecond, FlopsPerSecond, Seconds
 
-Efficiency = Annotated[float, Field(gt=0, le=1)]
+# The floor only keeps absurd numbers from overflowing.
+Efficiency = Annotated[float, Field(ge=1e-9, le=1)]
 Position = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
 MAX_DIES = 100_000
 """Dies of the whole grid; the ceiling only keeps absurd files from exhausting memory."""

@@ -12,8 +12,9 @@ from pydantic import Field, model_validator
 from instances.base import Document
 from instances.layers import LayerKind, Size
 
-Width = Annotated[float, Field(gt=0, le=16)]
-"""Bytes per element; fractions are common: mxfp4 = 17/32, nvfp4 = 9/16, fp8 in 128x128 blocks = 1 + 4/16384."""
+Width = Annotated[float, Field(ge=2**-10, le=16)]
+"""Bytes per element, at least a hundredth of a bit; fractions are common: mxfp4 = 17/32, nvfp4 = 9/16, fp8 in 128x128
+blocks = 1 + 4/16384."""
 
 MAX_LAYERS = 100_000
 

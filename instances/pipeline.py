@@ -12,6 +12,7 @@ from instances.units import Tokens
 
 # The ceiling only keeps absurd numbers from overflowing the engines' integers.
 Limit = Annotated[int, Field(ge=1, le=10**9, strict=True)]
+MOST_SERVE_FRACTION = 1000
 LayerSplit = Literal["balanced", "free"] | tuple[Annotated[int, Field(strict=True)], ...]
 
 
@@ -24,7 +25,7 @@ class Pipeline(Document):
     max_batch: Limit = 8
     max_in_flight: Limit | None = None
     overlap: bool = True
-    serve_fraction: Annotated[float, Field(ge=0)] = 1.0
+    serve_fraction: Annotated[float, Field(ge=0, le=MOST_SERVE_FRACTION)] = 1.0
     switching: Literal["cut_through", "store_and_forward"] = "cut_through"
     routing: Literal["xy", "yx"] = "xy"
     one_send_per_die: bool = False

@@ -31,6 +31,10 @@ _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*?)?
 
 LONGEST_S = 1e6
 """Longest time a document may hold, 11 days: the replay counts picoseconds in 64 bits, which end after 106 days."""
+MOST_BYTES = 1e18
+"""An exabyte: the replay counts bytes, or parts of them, in 62 bits."""
+SLOWEST, FASTEST = 1.0, 1e24
+"""Bytes or FLOPs per second; inside these, times of all sizes stay far from the ends of doubles."""
 MOST_TOKENS = 2**40
 """Far above any context; keeps whole numbers of tokens exact."""
 
@@ -78,13 +82,15 @@ def parse_quantity(value: object, units: dict[str, float]) -> float:
     return float(Fraction(text) * exact)
 
 
-def _quantity(units: dict[str, float], *, positive: bool, most: float = math.inf) -> BeforeValidator:
+def _quantity(units: dict[str, float], *, positive: bool, least: float = 0.0, most: float) -> BeforeValidator:
     def read(value: object) -> float:
         number = parse_quantity(value, units)
         if number < 0 or (positive and number == 0):
             raise ValueError("a number greater than 0" if positive else "a number of at least 0")
+        if number < least:
+            raise ValueError(f"a number of at least {least:g}")
         if number > most:
-            raise ValueError(f"a number of at most {most:.0f}")
+            raise ValueError(f"a number of at most {most:.0f}" if most < 1e9 else f"a number of at most {most:.0e}")
         return number
 
     return BeforeValidator(read)
@@ -98,7 +104,7 @@ def _whole_tokens(value: object) -> int:
 
 
 Seconds = Annotated[float, _quantity(SECONDS, positive=False, most=LONGEST_S)]
-Bytes = Annotated[float, _quantity(BYTES, positive=True)]
-BytesPerSecond = Annotated[float, _quantity(BYTES_PER_S, positive=True)]
-FlopsPerSecond = Annotated[float, _quantity(FLOPS_PER_S, positive=True)]
+Bytes = Annotated[float, _quantity(BYTES, positive=True, most=MOST_BYTES)]
+BytesPerSecond = Annotated[float, _quantity(BYTES_PER_S, positive=True, least=SLOWEST, most=FASTEST)]
+FlopsPerSecond = Annotated[float, _quantity(FLOPS_PER_S, positive=True, least=SLOWEST, most=FASTEST)]
 Tokens = Annotated[int, BeforeValidator(_whole_tokens)]

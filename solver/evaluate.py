@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from formulations.bounds import nearest_rank
 from instances.check import check
-from instances.errors import InputError
+from instances.errors import PlanError
 from instances.instance import Instance
 from instances.plan import Plan
 from instances.rules import Finding
@@ -27,7 +27,7 @@ from solver.simulation.replay import Replay, replay
 
 Seconds = npt.NDArray[np.float64]
 
-TASK_S, WAVE_S, BLOCK_S, SPILL_S = 2e-6, 3e-5, 1e-3, 1e-5
+TASK_S, WAVE_S, BLOCK_S, SPILL_S = 3e-6, 3e-5, 1e-3, 1e-5
 """Seconds to lower and replay a task, a wave, waves of a new shape or size, and a spill row in a wave, roughly."""
 NEGLIGIBLE_S = 0.05
 """Replays that take no longer are not worth an estimate."""
@@ -80,7 +80,7 @@ class Evaluator:
         """``value`` of each plan, in one call: sooner where they differ in chunk sizes and spilled tokens alone."""
         try:
             found = zip(plans, run_plans(self.lowering, plans), strict=True)
-        except InputError:  # a chunk outside a measured table
+        except PlanError:  # a chunk outside a measured table
             return [None] if len(plans) == 1 else [self.value(plan) for plan in plans]
         self.replays += len(plans)
         return [
@@ -97,7 +97,7 @@ class Evaluator:
             return Evaluation(plan, None, None, broken, reason)
         try:
             replayed = self.replay(plan)
-        except InputError as error:  # a chunk outside a measured table
+        except PlanError as error:  # a chunk outside a measured table
             return Evaluation(plan, None, None, (), str(error))
         if replayed.deadlock:
             stuck = max(waiting.missing_units for waiting in replayed.run.waiting) / replayed.program.units_per_byte

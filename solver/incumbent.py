@@ -47,13 +47,14 @@ class Incumbent:
             self.skip(self.evaluator.replay_s(plans[fit]))
         values = [*self.evaluator.values(plans[:fit]), *[None] * (len(plans) - fit)]
         for plan, value in zip(plans, values, strict=True):
-            if value is not None and (self.scope is None or self.scope.contains(plan)):
+            if value is not None:
                 self.keep(plan, value)
         return values
 
     def keep(self, plan: Plan, value: float) -> None:
-        """Keep a plan that was replayed already if it is the best."""
-        if self.value is None or value < self.value:
+        """Keep a plan that was replayed already if it is the best and in scope."""
+        better = self.value is None or value < self.value
+        if better and (self.scope is None or self.scope.contains(plan)):
             self.plan, self.value = plan, value
             self._note()
 

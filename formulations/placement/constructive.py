@@ -9,6 +9,8 @@ import networkx as nx
 from formulations.placement.problem import PlacementProblem
 
 Cell = tuple[int, int]
+MOST_MATCHED_DIES = 128
+"""Dies up to which a matching is worked out beside what the strips give: it takes long on many."""
 
 
 def constructed(problem: PlacementProblem) -> list[list[int]]:
@@ -20,9 +22,10 @@ def constructed(problem: PlacementProblem) -> list[list[int]]:
     if problem.stages % 2 == 0:
         candidates += list(_strips(problem))
     if problem.pairs:
-        matched = matched_pairs(problem)
         candidates = [placement for placement in candidates if not problem.violations(placement)]
-        candidates += [] if matched is None else [matched]
+        if not candidates or problem.dies <= MOST_MATCHED_DIES:
+            matched = matched_pairs(problem)
+            candidates += [] if matched is None else [matched]
     return candidates
 
 
@@ -60,14 +63,13 @@ def _snakes(problem: PlacementProblem) -> Iterator[list[int]]:
         yield list(range(problem.dies))
         return
     for axis in (0, 1):
-        yield sorted(range(problem.dies), key=lambda die: _snake_key(problem, die, axis))
+        first = min(cell[axis] for cell in problem.dies_rc)
+        keys = [_snake_key(cell[axis] - first, cell[1 - axis]) for cell in problem.dies_rc]
+        yield sorted(range(problem.dies), key=keys.__getitem__)
 
 
-def _snake_key(problem: PlacementProblem, die: int, axis: int) -> Cell:
-    cells = problem.dies_rc or ()
-    line, along = cells[die][axis], cells[die][1 - axis]
-    first = min(cell[axis] for cell in cells)
-    return line, along if (line - first) % 2 == 0 else -along
+def _snake_key(line: int, along: int) -> Cell:
+    return line, along if line % 2 == 0 else -along
 
 
 def _strips(problem: PlacementProblem) -> Iterator[list[int]]:

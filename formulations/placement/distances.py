@@ -6,14 +6,10 @@ from collections.abc import Sequence
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
 from formulations.placement.problem import Hops
+from instances.grid import Ints, neighbour_table
 from instances.mesh import Die, Mesh
-
-Ints = npt.NDArray[np.int64]
-
-_EAST, _SOUTH = (0, 1), (1, 0)
 
 
 def hop_table(mesh: Mesh, dies: Sequence[Die]) -> Hops:
@@ -29,7 +25,7 @@ def hop_table(mesh: Mesh, dies: Sequence[Die]) -> Hops:
         apart: Hops = (cells[:, None] != cells[None]).any(axis=2).astype(np.int64)
         return apart
     if mesh.disabled_dies or mesh.disabled_links:
-        hops = hops_from_each(_neighbours(mesh), cells @ (mesh.columns, 1))
+        hops = hops_from_each(neighbour_table(mesh), cells @ (mesh.columns, 1))
         if (hops < 0).any():
             first, second = np.argwhere(hops < 0)[0].tolist()
             raise ValueError(f"no path from die {dies[first]} to die {dies[second]} around the disabled dies and links")
@@ -62,30 +58,6 @@ def compact(dies: Sequence[Die], stages: int) -> list[Die]:
                 return [die for die in dies if row <= die[0] < row + h and column <= die[1] < column + w]
         side += 2
     return list(dies)
-
-
-def _neighbours(mesh: Mesh) -> Ints:
-    """Indices, row by row, of the enabled dies that links join to each position; -1 for none. Shape (positions, 4)."""
-    index = np.arange(mesh.rows * mesh.columns).reshape(mesh.rows, mesh.columns)
-    live = np.ones_like(index, dtype=np.bool_)
-    for die in mesh.disabled_dies:
-        live[die] = False
-    dead = {frozenset(link) for link in mesh.disabled_links}
-    found = np.full((mesh.rows, mesh.columns, 4), -1, dtype=np.int64)
-    for number, step in enumerate((_EAST, _SOUTH)):
-        other = np.roll(index, (-step[0], -step[1]), axis=(0, 1))
-        joined = live & live.ravel()[other]
-        if mesh.topology == "mesh":
-            joined[(-1, slice(None)) if step == _SOUTH else (slice(None), -1)] = False
-        for link in dead:
-            for here in link:
-                there = ((here[0] + step[0]) % mesh.rows, (here[1] + step[1]) % mesh.columns)
-                if frozenset((here, there)) == link:
-                    joined[here] = False
-        found[..., number] = np.where(joined, other, -1)
-        # The same links, seen from their other ends.
-        found.reshape(-1, 4)[other[joined], number + 2] = index[joined]
-    return found.reshape(-1, 4)
 
 
 @numba.njit(cache=True)

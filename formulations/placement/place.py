@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,11 @@ from instances.errors import InputError
 
 MOST_KICKS = 200
 LOCAL_SEARCH_WORK = 15_000_000
-"""Moves times flows that local search may look at, roughly: fewer kicks on large problems."""
+"""Moves times flows that local search may look at, roughly: fewer kicks on large problems, none on the largest."""
+SEARCH_S = 4e-8
+"""Seconds for one of them, roughly."""
+MOST_ASSIGNMENT_DIES = 512
+"""Dies up to which the bound from an assignment is worked out, in time that grows with their cube."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +117,14 @@ def solve(
     problem: PlacementProblem, limits: EngineLimits, engine: Engine | None, rng: np.random.Generator
 ) -> PlacementResult:
     """As `place`, for a problem that is stated already."""
-    if _too_few_neighbours(problem):
+    candidates = constructed(problem)
+    if not candidates and _too_few_neighbours(problem):
         return PlacementResult(None, None, None, "infeasible", "proved")
-    start = best_start(problem, rng)
-    floor = gilmore_lawler_bound(problem)
+    start, floor = min(candidates, key=problem.value, default=None), _all_adjacent(problem)
+    if start is None or problem.value(start) > floor:
+        start = best_start(problem, candidates, rng, None if limits.deterministic else limits.time_s)
+        if problem.dies <= MOST_ASSIGNMENT_DIES:
+            floor = max(floor, gilmore_lawler_bound(problem))
     if start is not None and problem.value(start) <= floor * (1 + 1e-12):
         return PlacementResult(start, problem.value(start), problem.value(start), "optimal", "proved")
     if engine is None:
@@ -133,11 +142,25 @@ def solve(
     return _concluded(problem, outcome, found, start, floor)
 
 
-def best_start(problem: PlacementProblem, rng: np.random.Generator) -> list[int] | None:
-    """Best constructed placement after local search; None if none with adjacent partners was constructed."""
-    kicks = max(2, min(MOST_KICKS, LOCAL_SEARCH_WORK // (problem.dies**2 * max(1, len(problem.flows)))))
-    candidates = [improve(problem, candidate, rng, kicks) for candidate in constructed(problem)]
-    return min(candidates, key=problem.value, default=None)
+def best_start(
+    problem: PlacementProblem, candidates: Sequence[list[int]], rng: np.random.Generator, time_s: float | None = None
+) -> list[int] | None:
+    """Best candidate after local search, the best of them first; None without candidates.
+
+    With a limit no search begins that is likely to end after it. The largest problems are searched only under one.
+    """
+    started = time.monotonic()
+    work = problem.dies**2 * max(1, len(problem.flows))
+    large = work > LOCAL_SEARCH_WORK
+    kicks = 0 if large else max(2, min(MOST_KICKS, LOCAL_SEARCH_WORK // work))
+    found = sorted(candidates, key=problem.value)
+    for number, candidate in enumerate(found):
+        if time_s is None and large:
+            break
+        if time_s is not None and time.monotonic() - started + (kicks + 1) * work * SEARCH_S >= time_s:
+            break
+        found[number] = improve(problem, candidate, rng, kicks)
+    return min(found, key=problem.value, default=None)
 
 
 def ticks_of(problem: PlacementProblem, placement: Sequence[int]) -> int:
@@ -146,6 +169,12 @@ def ticks_of(problem: PlacementProblem, placement: Sequence[int]) -> int:
         ticks * int(problem.hops[placement[s], placement[t]])
         for (s, t, _), ticks in zip(problem.flows, problem.ticks, strict=True)
     )
+
+
+def _all_adjacent(problem: PlacementProblem) -> float:
+    """Value if every flow went between the two closest dies."""
+    apart = problem.hops[~np.eye(problem.dies, dtype=np.bool_)]
+    return float(apart.min(initial=problem.hops.max())) * sum(weight for *_, weight in problem.flows)
 
 
 def _too_few_neighbours(problem: PlacementProblem) -> bool:

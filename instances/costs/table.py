@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from instances.costs.profile import Profile
-from instances.errors import InputError
+from instances.errors import PlanError
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -31,7 +31,7 @@ class TimeTable:
 
         Raises
         ------
-        InputError
+        PlanError
             For the first point outside what was measured.
         """
         known_prefix, where_prefix = np.unique(prefix, return_inverse=True)
@@ -62,4 +62,4 @@ class TimeTable:
             near = sorted({int(np.searchsorted(self._chunks, c)), int(np.searchsorted(self._chunks, c, "right")) - 1})
             ranges = [f"{self._rows[i][0][0]:g}..{self._rows[i][0][-1]:g} at {self._chunks[i]:g}" for i in near]
             allowed = f"a prefix inside what was measured for chunks of this size ({', '.join(ranges)})"
-        raise InputError("costs.table", {"chunk": c, "prefix": p}, f"{allowed}; the table is never extrapolated")
+        raise PlanError("costs.table", {"chunk": c, "prefix": p}, f"{allowed}; the table is never extrapolated")

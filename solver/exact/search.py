@@ -6,6 +6,7 @@ import math
 
 from instances.plan import Plan
 from solver.exact.compare import compare
+from solver.exact.host_spill import host_spill
 from solver.exact.polish import polish
 from solver.exact.pool import unlimited_run
 from solver.exact.spill_search import cuts_of, enough, spill_search
@@ -22,8 +23,8 @@ def exact(search: Search) -> Plan | None:
 
     0. Where replays take long, look for a first plan among those with few waves and chunks.
     1. For each batch, best bound first, replay the cuts that minimise the bound's relaxation.
-    2. Where those do not run or wait for memory: cuts with a smaller largest chunk, with spill from a linear program
-       over all creditors.
+    2. Where those do not run or wait for memory: late chunks at the host, where there is one; then cuts with a smaller
+       largest chunk, with spill from a linear program over all creditors.
     3. Run the heuristics, and take over the best plan if it is better.
     4. Move single boundaries under the replay.
     """
@@ -43,6 +44,7 @@ def exact(search: Search) -> Plan | None:
         if enough(search, soft) or (search.incumbent.value is not None and bound >= search.incumbent.value):
             break
         if not _as_the_bound_suggests(search, batch):
+            host_spill(search, batch)
             spill_search(search, batch, soft)
     if heuristics:
         compare(search)

@@ -9,6 +9,7 @@ average, and with many more all are nearly full at once. Fewer chunks run longer
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from formulations.bounds import BatchBound
 from instances.plan import Plan
@@ -122,12 +123,14 @@ def _with_count(restriction: Restriction, soft: Deadline) -> bool:
         return False
     usable = [step for step in range(first, len(SHARES)) if restriction.covers(SHARES[step])]
     in_turn = usable[SAFE_STEPS:] + usable[:SAFE_STEPS][::-1]
-    ran = next((step for step in in_turn if restriction.runs(SHARES[step], thorough=False)), None)
+    search = restriction.search
+    in_time = takewhile(lambda _: not enough(search, soft), in_turn)
+    ran = next((step for step in in_time if restriction.runs(SHARES[step], thorough=False)), None)
     if ran is None:
         return False
     good, failed = SHARES[ran], SHARES[max(0, first - 1)]
     for _ in range(REFINEMENTS):
-        if enough(restriction.search, soft):
+        if enough(search, soft):
             break
         middle = (good + failed) / 2
         if restriction.runs(middle, thorough=True):

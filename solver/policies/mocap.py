@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from formulations.chunks.single_label import single_label_chunks
 from instances.plan import Plan
 from instances.workload import Shape
@@ -15,6 +17,8 @@ from solver.search import Search
 
 Cuts = dict[Shape, list[int]]
 
+MOST_COUNTS = 16
+"""Numbers of chunks that stage 1 is run with: as many as 16 stages have up to 128 chunks, in multiples of N/2."""
 FEW_REPLAYS = 8
 """Replays for the thresholds of a neighbour whose predecessor's do not run."""
 
@@ -110,10 +114,12 @@ def _first_cuts(search: Search) -> list[Cuts]:
     most = search.instance.pipeline.max_chunks
     counts = [search.chunks] if search.chunks is not None else sorted({*range(half, most + 1, half), most})
     results: list[Cuts] = []
-    for count in counts[:12]:
+    # Of more, evenly spread ones, the fewest and the most chunks among them.
+    chosen = np.linspace(0, len(counts) - 1, min(MOST_COUNTS, len(counts))).round().astype(int)
+    for count in (counts[index] for index in chosen):
         cuts: Cuts = {}
         for shape in search.instance.workload.shapes:
-            if search.deadline.over:
+            if not search.may_tabulate(shape):
                 return results
             table = heaviest_table(search, 1, shape)
             chunks = min(count, search.tables.grid(shape).quanta)
@@ -125,16 +131,20 @@ def _first_cuts(search: Search) -> list[Cuts]:
 
 def _moved(search: Search, cuts: Cuts) -> Cuts | None:
     """Move one boundary of one list by a few quanta, within its neighbours; None where nothing can move."""
-    shapes = [shape for shape, ends in cuts.items() if len(ends) > 1]
-    if not shapes:
+    movable = [
+        (shape, index)
+        for shape, ends in cuts.items()
+        for index, (before, after) in enumerate(zip([0, *ends], ends[1:], strict=False))
+        if after - before > 2
+    ]
+    if not movable:
         return None
-    shape = shapes[int(search.rng.integers(len(shapes)))]
+    shape, index = movable[int(search.rng.integers(len(movable)))]
     ends = cuts[shape]
-    index = int(search.rng.integers(len(ends) - 1))
     low, high = (ends[index - 1] if index else 0) + 1, ends[index + 1] - 1
     reach = max(1, (high - low) // 4)
     step = int(search.rng.integers(1, reach + 1)) * (1 if search.rng.random() < 0.5 else -1)
     moved = min(high, max(low, ends[index] + step))
     if moved == ends[index]:
-        return None
+        moved = min(high, max(low, ends[index] - step))  # at one end of its room it can only go the other way
     return {**cuts, shape: [*ends[:index], moved, *ends[index + 1 :]]}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from instances.plan import Plan
 from solver.simulation.chunk_numbers import Block, ChunkNumbers
 from solver.simulation.form import Form
-from solver.simulation.program import Program
+from solver.simulation.program import NO_LIMIT_UNITS, Program
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -82,12 +82,13 @@ def amounts_of(numbers: ChunkNumbers, form: Form, plans: Sequence[Plan]) -> Amou
     if writes:
         tokens = np.array([[row.tokens for row in plan.spill if row.tokens] for plan in plans], dtype=np.int64)
         spilled = tokens[:, form.spill.row_of_write] * form.spill.bytes_per_token
-        table[:, 3 * tasks : 3 * tasks + writes] = _units(spilled, program.units_per_byte)
+        table[:, 3 * tasks : 3 * tasks + writes] = numbers.units(spilled)
     static = _static_bytes(form, in_order)
-    static_units = np.ceil(static * program.units_per_byte)
+    # More than the limit is no memory to speak of: what fits in it is checked to stay below.
+    static_units = np.minimum(np.ceil(static * program.units_per_byte), NO_LIMIT_UNITS)
     room = np.floor((skeleton.layout.hbm_bytes - static) * program.units_per_byte)
     table[:, -2 * dies : -dies] = static_units
-    table[:, -dies:] = static_units + room
+    table[:, -dies:] = static_units + np.clip(room, -NO_LIMIT_UNITS, NO_LIMIT_UNITS - static_units)
     return Amounts(form, table)
 
 
@@ -98,7 +99,3 @@ def _static_bytes(form: Form, blocks: Sequence[Block]) -> Floats:
     workspace = np.zeros((len(layout.dies), len(of_kind)))
     np.maximum.at(workspace, layout.die_of_stage, of_kind[:, layout.kind_of_stage].T)
     return layout.weights_bytes + workspace.T
-
-
-def _units(amount_bytes: Floats, units_per_byte: int) -> Ints:
-    return np.rint(amount_bytes * units_per_byte).astype(np.int64)

@@ -8,10 +8,13 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from instances.costs import TableSpec
 from instances.hardware import Die
 from instances.instance import Instance
 from instances.workload import Shape
 from solver.simulation.network import PICOSECONDS_PER_NS, PICOSECONDS_PER_S
+from solver.simulation.out_of_range import too_many_bytes, too_slow
+from solver.simulation.program import NO_LIMIT_UNITS
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -61,8 +64,10 @@ class ChunkNumbers:
 
         Raises
         ------
-        InputError
+        PlanError
             For a chunk outside a measured table.
+        InputError
+            If a time or an amount does not fit 62 bits.
         """
         ends = np.cumsum(sizes, axis=1)
         if not self._worth(kinds, shape, size, ends):
@@ -82,7 +87,7 @@ class ChunkNumbers:
         return Block(
             duration_ps=duration_ps,
             take_units=np.diff(held, axis=1, prepend=0),
-            send_units=self._units(cost.activation_bytes(size, sizes)),
+            send_units=self.units(cost.activation_bytes(size, sizes)),
             workspace_bytes=np.array([[bytes_of[k, chunk] for k in range(len(kinds))] for chunk in largest]),
         )
 
@@ -118,11 +123,40 @@ class ChunkNumbers:
                 die, start, stop, size, chunk, shape[1] + before, head=last & is_last
             )
             held[..., kind] = cost.kv_held_bytes(start, stop, size, shape[1] + after, chunk)
-        duration_ps = np.rint(seconds * PICOSECONDS_PER_S).astype(np.int64)
+        ps = np.rint(seconds * PICOSECONDS_PER_S)
+        if not ps.max(initial=0.0) < NO_LIMIT_UNITS:
+            *task, longest = (int(index) for index in np.unravel_index(int(ps.argmax()), ps.shape))
+            of_task = tuple(task)
+            raise too_slow(
+                self.instance, kinds[longest], size, float(chunk[of_task]), float(shape[1] + before[of_task])
+            )
+        duration_ps = ps.astype(np.int64)
         if self.instance.pipeline.integer_ns:
             # Under this option every duration is rounded up to whole nanoseconds (rule 9).
             duration_ps = -(-duration_ps // PICOSECONDS_PER_NS) * PICOSECONDS_PER_NS
-        return duration_ps, self._units(held)
+        return duration_ps, self.units(held)
 
-    def _units(self, amount_bytes: Floats) -> Ints:
-        return np.rint(amount_bytes * self.units_per_byte).astype(np.int64)
+    def most(self, kinds: Kinds, shape: Shape, size: int) -> tuple[float, float, float]:
+        """Picoseconds, units of KV held and units of activations that no chunk exceeds: those of a whole request.
+
+        Times grow with the chunk and what is before it; between measured ones none is longer than these.
+        """
+        cost, chunk, after = self.instance.stage_cost, shape[0] - shape[1], 2 * shape[0] - shape[1]
+        costs = self.instance.costs
+        if isinstance(costs, TableSpec):
+            longest_s = size * max((seconds for *_, seconds in costs.rows or ()), default=np.inf)
+        else:
+            longest_s = max(
+                float(cost.stage_seconds(die, start, stop, size, chunk, shape[0], head=True))
+                for start, stop, die, _ in kinds
+            )
+        held = [float(cost.kv_held_bytes(start, stop, size, after, chunk)) for start, stop, *_ in kinds]
+        sent = float(cost.activation_bytes(size, chunk))
+        return longest_s * PICOSECONDS_PER_S, max(held) * self.units_per_byte, sent * self.units_per_byte
+
+    def units(self, amount_bytes: Floats) -> Ints:
+        """Bytes as units, to nearest."""
+        units = np.rint(amount_bytes * self.units_per_byte)
+        if not units.max(initial=0.0) < NO_LIMIT_UNITS:
+            raise too_many_bytes(self.instance, self.units_per_byte)
+        return units.astype(np.int64)

@@ -9,17 +9,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from instances.errors import PlanError
 from instances.instance import Instance
 from instances.plan import Plan, Schedule
 from instances.workload import Request, Shape, Wave, form_waves
 from solver.simulation.layout import Layout, Position, build_layout
-from solver.simulation.network import build_network, whole_ps
+from solver.simulation.network import Network, build_network, whole_ps
 from solver.simulation.orders import die_orders
-from solver.simulation.program import Program
+from solver.simulation.program import NO_LIMIT_UNITS, Program
 from solver.simulation.spill_pattern import Row, SpillPattern, spill_pattern
 from solver.simulation.tables import Tables, pack
 
 Ints = npt.NDArray[np.int64]
+MOST_TASKS = 1 << 23
+"""Tasks of a program; the ceiling only keeps absurd workloads from exhausting memory."""
 
 
 class Outline(NamedTuple):
@@ -55,21 +58,51 @@ class Skeleton:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A skeleton with its spill, and tables on which programs of this form can run one after the other."""
+    """A skeleton with its spill, and tables on which programs of this form can run one after the other.
+
+    ``always_fits``: no program of this form can exceed 62 bits in picoseconds or units.
+    """
 
     skeleton: Skeleton
     spill: SpillPattern
     program: Program
     tables: Tables
+    always_fits: bool = False
 
 
-def build_skeleton(instance: Instance, requests: list[Request], outline: Outline, units_per_byte: int) -> Skeleton:
-    """Lay out the tasks of an outline: numbered by (wave, chunk, stage), on their dies, in their dies' orders."""
+def network_of(instance: Instance, dies: tuple[Position, ...]) -> Network:
+    """Links and routes between dies, with the options of the pipeline."""
     hardware, pipeline = instance.hardware, instance.pipeline
+    return build_network(
+        hardware.mesh(),
+        dies,
+        link_bytes_per_s=hardware.link_bytes_per_s,
+        wafer_link_bytes_per_s=hardware.seam_bytes_per_s,
+        hop_latency_s=hardware.hop_latency_s,
+        host_bytes_per_s=None if hardware.host is None else hardware.host.host_bytes_per_s,
+        routing=pipeline.routing,
+        store_and_forward=pipeline.switching == "store_and_forward",
+        one_send_per_die=pipeline.one_send_per_die,
+        integer_ns=pipeline.integer_ns,
+    )
+
+
+def build_skeleton(
+    instance: Instance, requests: list[Request], outline: Outline, units_per_byte: int, network: Network
+) -> Skeleton:
+    """Lay out the tasks of an outline: numbered by (wave, chunk, stage), on their dies, in their dies' orders.
+
+    ``network`` joins the dies of the outline, each once, in the order of their first stages.
+    """
+    pipeline = instance.pipeline
     layout = build_layout(instance, outline.layers, outline.placement)
     waves, count_of = form_waves(requests, outline.batch), dict(outline.chunks)
     chunks_of_wave = tuple(count_of[wave.shape] for wave in waves)
     stages, dies, chunks = len(outline.layers), len(layout.dies), sum(chunks_of_wave)
+    if stages * chunks > MOST_TASKS:
+        field = "workload.requests" if instance.workload.trace is None else "workload.trace"
+        tasks = f"{len(waves)} waves with {chunks} chunks on {stages} stages"
+        raise PlanError(field, tasks, f"a replay of at most {MOST_TASKS} tasks, which take 4 GB")
     stage = np.tile(np.arange(stages, dtype=np.int32), chunks)
     chunk = np.concatenate([np.repeat(np.arange(count, dtype=np.int32), stages) for count in chunks_of_wave])
     wave = np.repeat(np.arange(len(waves), dtype=np.int32), [stages * count for count in chunks_of_wave])
@@ -101,18 +134,7 @@ def build_skeleton(instance: Instance, requests: list[Request], outline: Outline
         host_capacity_units=np.full(dies, _host_units(instance, units_per_byte), dtype=np.int64),
         serve_fraction=pipeline.serve_fraction,
         overlap=pipeline.overlap,
-        network=build_network(
-            hardware.mesh(),
-            layout.dies,
-            link_bytes_per_s=hardware.link_bytes_per_s,
-            wafer_link_bytes_per_s=hardware.seam_bytes_per_s,
-            hop_latency_s=hardware.hop_latency_s,
-            host_bytes_per_s=None if hardware.host is None else hardware.host.host_bytes_per_s,
-            routing=pipeline.routing,
-            store_and_forward=pipeline.switching == "store_and_forward",
-            one_send_per_die=pipeline.one_send_per_die,
-            integer_ns=pipeline.integer_ns,
-        ),
+        network=network,
         stages=stages,
         wave=wave,
         stage=stage,
@@ -138,4 +160,4 @@ def build_form(instance: Instance, skeleton: Skeleton, rows: tuple[Row, ...]) ->
 
 def _host_units(instance: Instance, units_per_byte: int) -> int:
     host = instance.hardware.host
-    return 0 if host is None else int(host.host_bytes * units_per_byte)
+    return 0 if host is None else min(int(host.host_bytes * units_per_byte), NO_LIMIT_UNITS)

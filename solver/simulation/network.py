@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.mesh import SWITCH, Die, Link, Mesh, Routing
+from solver.simulation.routes import all_routes
 
 PICOSECONDS_PER_S = 10**12
 PICOSECONDS_PER_NS = 1000
@@ -111,22 +112,16 @@ def build_network(
     count = len(dies)
     if len(set(dies)) < count:
         raise ValueError(f"a die is named twice among {list(dies)}")
-    index: dict[Link, int] = {}
-    route_ptr, route_links = [0], []
-    for a in dies:
-        for b in dies:
-            for link in mesh.route(a, b, routing):
-                route_links.append(index.setdefault(link, len(index)))
-            route_ptr.append(len(route_links))
+    route_ptr, route_links, used = _routes(mesh, dies, routing)
     seam_bytes_per_s = link_bytes_per_s if wafer_link_bytes_per_s is None else wafer_link_bytes_per_s
-    speeds = [seam_bytes_per_s if mesh.crosses_wafers(link) else link_bytes_per_s for link in index]
-    ends = [(*a, *b) for a, b in index]
-    lengths = np.diff(np.array(route_ptr, dtype=np.int64))
+    speeds = [seam_bytes_per_s if mesh.crosses_wafers(link) else link_bytes_per_s for link in used]
+    ends = [(*a, *b) for a, b in used]
+    lengths = np.diff(route_ptr)
     hops = np.minimum(lengths, 1) if mesh.topology == "switch" else lengths
     # reduceat needs non-empty runs; a route within a die has none and no bottleneck.
     bottleneck = np.full(count * count, np.inf)
-    if route_links:
-        starts = np.array(route_ptr[:-1])[lengths > 0]
+    if used:
+        starts = route_ptr[:-1][lengths > 0]
         bottleneck[lengths > 0] = np.minimum.reduceat(np.array(speeds)[route_links], starts)
     write_link, read_link = [-1] * count, [-1] * count
     if host_bytes_per_s is not None:
@@ -136,8 +131,8 @@ def build_network(
             ends += [(*position, HOST, HOST), (HOST, HOST, *position)]
     return Network(
         dies=np.array(dies, dtype=np.int32).reshape(count, 2),
-        route_ptr=np.array(route_ptr, dtype=np.int64),
-        route_links=np.array(route_links, dtype=np.int32),
+        route_ptr=route_ptr,
+        route_links=route_links.astype(np.int32),
         hops=hops.astype(np.int32).reshape(count, count),
         bottleneck_bytes_per_s=bottleneck.reshape(count, count),
         link_bytes_per_s=np.array(speeds, dtype=np.float64),
@@ -150,3 +145,23 @@ def build_network(
         one_send_per_die=one_send_per_die,
         integer_ns=integer_ns,
     )
+
+
+def _routes(
+    mesh: Mesh, dies: Sequence[Die], routing: Routing
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Link]]:
+    """Pointers, links in travel order, and which links these numbers stand for, in the order of their first use."""
+    if mesh.topology == "switch":
+        index: dict[Link, int] = {}
+        routes = [mesh.route(a, b, routing) for a in dies for b in dies]
+        links = [index.setdefault(link, len(index)) for route in routes for link in route]
+        return np.cumsum([0, *map(len, routes)]), np.array(links, dtype=np.int64), list(index)
+    pointers, keys = all_routes(mesh, dies, routing)
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    by_use = np.argsort(first)
+    rank = np.empty_like(by_use)
+    rank[by_use] = np.arange(len(by_use))
+    ends = [
+        divmod(int(end), mesh.columns) for key in keys[first[by_use]] for end in divmod(key, mesh.rows * mesh.columns)
+    ]
+    return pointers, rank[number.reshape(-1)], list(zip(ends[::2], ends[1::2], strict=True))

@@ -20,6 +20,7 @@ from typing import Any
 
 from instances.errors import InputError
 from instances.mesh import Die, Mesh, Routing
+from instances.pipeline import MOST_SERVE_FRACTION
 from instances.plan import Schedule
 from solver.simulation.document_dies import Label, read_dies, read_mesh, read_order, read_schedule
 from solver.simulation.document_fields import (
@@ -34,7 +35,6 @@ from solver.simulation.document_fields import (
 
 HOST = "host"
 MOST_IN_FLIGHT = 10**9
-MOST_SERVE_FRACTION = 1000
 _REQUIRED = ("die_of", "compute_s", "activation_bytes", "kv_bytes", "arrivals_s", "link_bytes_per_s", "hop_latency_s")
 _OPTIONAL = (
     "spill",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solver.simulation.network import PICOSECONDS_PER_S
 from solver.simulation.program import NO_LIMIT_UNITS, Program
@@ -21,29 +22,56 @@ class Excess:
     says: str
 
 
-def too_large(program: Program) -> Excess | None:
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Sums over a program, or bounds on those of all programs of one form.
+
+    Attributes
+    ----------
+    duration_ps, sent_units, taken_units
+        Over all tasks; memory taken with what dies hold for good.
+    write_units
+        Of each spill write. Shape [E].
+    """
+
+    duration_ps: float
+    sent_units: float
+    taken_units: float
+    write_units: NDArray[np.float64]
+
+
+def totals_of(program: Program) -> Totals:
+    """The sums of one program."""
+    taken = np.abs(program.take_units).sum(dtype=np.float64) + program.static_units.sum(dtype=np.float64)
+    return Totals(
+        duration_ps=float(program.duration_ps.sum(dtype=np.float64)),
+        sent_units=float(program.send_units.sum(dtype=np.float64)),
+        taken_units=float(taken),
+        write_units=program.write_units.astype(np.float64),
+    )
+
+
+def too_large(program: Program, totals: Totals | None = None) -> Excess | None:
     """What does not fit 62 bits; None if all is well. For a program that is sound otherwise.
 
     No sum that the event loop forms exceeds these: all tasks and all transfers one after the other, each write fetched
     by every task of its stage and wave.
     """
-    network = program.network
+    network, totals = program.network, totals or totals_of(program)
     hops = max(1, network.longest_route)
     chunks = np.bincount(program.group)
     at_host = program.slot_is_host[program.write_slot]
     group = np.repeat(np.arange(len(program.group_die)), np.diff(program.group_slot_ptr))[program.write_slot]
-    moved = program.write_units * (1.0 + chunks[group])
-    written = program.write_units.sum(dtype=np.float64)
-    over_host, over_mesh = float(moved[at_host].sum()), float(moved[~at_host].sum())
-    fetched = over_mesh - float(program.write_units[~at_host].sum(dtype=np.float64))
-    over_mesh += program.send_units.sum(dtype=np.float64)
-    taken = np.abs(program.take_units).sum(dtype=np.float64) + program.static_units.sum(dtype=np.float64)
-    if max((over_mesh + over_host) * hops, taken + written) >= NO_LIMIT_UNITS:
+    written = totals.write_units
+    moved = written * (1.0 + chunks[group])
+    over_host, over_mesh = float(moved[at_host].sum()), float(moved[~at_host].sum()) + totals.sent_units
+    fetched = float((moved - written)[~at_host].sum())
+    if max((over_mesh + over_host) * hops, totals.taken_units + float(written.sum())) >= NO_LIMIT_UNITS:
         return Excess("bytes", f"bytes add up to too much in units of 1/{program.units_per_byte} byte")
-    transfers = program.tasks + len(program.write_units) + int(np.diff(program.group_slot_ptr)[program.group].sum())
+    transfers = program.tasks + len(written) + int(np.diff(program.group_slot_ptr)[program.group].sum())
     mesh_ps, host_ps = (_ps_per_unit(program, host=host) for host in (False, True))
     parts: dict[Cause, float] = {
-        "compute": float(program.duration_ps.sum(dtype=np.float64)),
+        "compute": totals.duration_ps,
         "arrivals": float(program.earliest_ps.max()),
         "links": over_mesh * mesh_ps * hops,
         "host links": over_host * host_ps,

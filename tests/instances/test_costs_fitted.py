@@ -25,7 +25,7 @@ def test_the_formula_by_hand() -> None:
 
 def test_overheads_head_and_die_are_in_it_already() -> None:
     cost = make_costs(mixed(), SPEC)
-    die = slow_die(peak_flops=1e-3, chunk_overhead_s=50)
+    die = slow_die(peak_flops=1, chunk_overhead_s=50)
     assert cost.stage_seconds(die, 0, 5, 1, 2, 10, head=True) == pytest.approx(312)
     assert cost.head_seconds(die, 1) == 0
     assert cost.stage_seconds(die, 0, 5, 1, [[2], [2]], 10, head=[False, True, True]).shape == (2, 3)

@@ -114,7 +114,7 @@ def test_an_overhead_of_zero_is_an_override() -> None:
         ({"dies": [{"at": [0, 0]}, {"at": [0, 0]}]}, "dies: [[0, 0], [0, 0]] is not allowed; expected each die"),
         ({"dies": [{"hbm_bytes": 1}]}, "dies.0.at: nothing is given"),
         ({"dies": [{"at": [0, 0], "hbm": 1}]}, "dies.0.hbm: 1 is not allowed; expected one of the keys at, peak_flops"),
-        ({"die__gemm_efficiency": 0}, "die.gemm_efficiency: 0 is not allowed; expected a number greater than 0"),
+        ({"die__gemm_efficiency": 0}, "die.gemm_efficiency: 0 is not allowed; expected a number of at least 1e-09"),
         ({"die__attention_efficiency": 1.01}, "die.attention_efficiency: 1.01 is not allowed; expected a number of at"),
         ({"die__hbm_efficiency": True}, "die.hbm_efficiency: true is not allowed; expected a number"),
         ({"die__hbm_bytes": ...}, "die.hbm_bytes: nothing is given"),

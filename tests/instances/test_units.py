@@ -15,8 +15,10 @@ from instances.errors import InputError
 from instances.units import (
     BYTES,
     BYTES_PER_S,
+    FASTEST,
     FLOPS_PER_S,
     LONGEST_S,
+    MOST_BYTES,
     MOST_TOKENS,
     SECONDS,
     TOKENS,
@@ -169,8 +171,8 @@ def test_what_is_no_quantity(field: str) -> None:
 
 
 def test_limits_are_allowed() -> None:
-    sheet = Sheet.parse({"time_s": LONGEST_S, "length": MOST_TOKENS, "size_bytes": 5e-324, "peak_flops": 1.7e308})
-    assert (sheet.time_s, sheet.length, sheet.size_bytes, sheet.peak_flops) == (1e6, 2**40, 5e-324, 1.7e308)
+    sheet = Sheet.parse({"time_s": LONGEST_S, "length": MOST_TOKENS, "size_bytes": MOST_BYTES, "peak_flops": FASTEST})
+    assert (sheet.time_s, sheet.length, sheet.size_bytes, sheet.peak_flops) == (1e6, 2**40, 1e18, 1e24)
     assert Sheet.parse({"time_s": 0, "length": 0}) == Sheet()
 
 

@@ -40,6 +40,20 @@ def test_pooled_spill_runs_where_no_spill_deadlocks(chunks: float) -> None:
     assert max(result.metrics.peak_memory_bytes) <= limit
 
 
+@pytest.mark.parametrize("trace", [False, True])
+def test_a_host_holds_what_all_dies_together_cannot(trace: bool) -> None:
+    # 8 chunks a stage and wave, memory for 3 of them on each die: pools come to 12 where 26 are needed at once.
+    short: dict[str, Any] = {"workload": {"trace": [{"tokens": 2048}, {"tokens": 1536}]}} if trace else {}
+    instance = with_memory_for(3, pipeline__max_batch=1, **short)
+    assert solve(instance, limits=Limits(time_s=20)).plan is None
+    host = {"host_bytes": "1 GB", "host_bytes_per_s": "64 GB/s"}
+    result = solve(with_memory_for(3, pipeline__max_batch=1, hardware__host=host, **short), limits=Limits(time_s=20))
+    assert result.plan is not None
+    assert {row.creditor for row in result.plan.spill} >= {"host"}
+    assert result.objective.gap is not None
+    assert result.objective.gap < 0.01
+
+
 def test_pooled_excess_is_zero_exactly_at_the_need() -> None:
     """In lockstep, 4 stages and one wave of 4 chunks hold at most 4 + 3 + 2 + 1 chunks at once.
 
