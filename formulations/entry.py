@@ -25,6 +25,8 @@ Solve = Callable[[Table, Table], tuple[float, list[int]]]
 """Bound and cuts of a chunk problem with the tables t and u."""
 
 ITERATIONS = 150
+PATIENCE, LEAST_GAIN = 25, 3e-6
+"""So many rounds that raise the bound by no more than this, a thirtieth of what counts as optimal, are the last."""
 SPANS = (0.5, 1, 2, 4, 8)
 """Spans of equal weights tried first, in chunks of the size that the first chunks of the plain bound have."""
 LEAST_WEIGHT = 1e-3
@@ -158,7 +160,12 @@ def best_mixture(
     # Quanta behind the best span may gain weight too, but the crossing needs chunks behind the last of them.
     support = max(span, min(problem.quanta // 2, 2 * span))
     weights = 0.9 * weights + 0.1 * _uniform(problem.quanta, support)
+    before = best
     for iteration in range(ITERATIONS):
+        if iteration % PATIENCE == PATIENCE - 1:
+            if best - before <= LEAST_GAIN * best:
+                break
+            before = best
         if clock is not None and time.monotonic() >= clock:
             break
         _, other = attempt(weights)
@@ -166,7 +173,9 @@ def best_mixture(
             break
         entries = problem.entries(other)
         above = entries - float(entries @ weights)
-        scale = float(np.abs(above[weights > 0]).max())
+        # Quanta without weight stay without: their lengths may be far beyond the others'.
+        above[weights == 0.0] = 0.0
+        scale = float(np.abs(above).max())
         if scale == 0.0:
             break
         weights = weights * np.exp(2.0 / np.sqrt(iteration + 1.0) * above / scale)

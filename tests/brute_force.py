@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import accumulate, combinations, pairwise, permutations, product
 
+import numpy as np
+
 from instances.instance import Instance
 from instances.plan import Plan, SpillRow
 from solver.evaluate import Evaluator
@@ -73,7 +75,10 @@ def spills(instance: Instance, plan: Plan) -> Iterator[tuple[SpillRow, ...]]:
 
 
 def neighbours(instance: Instance, plan: Plan) -> Iterator[Plan]:
-    """Plans that differ in one boundary, the batch, the split or one placed stage; spill is dropped with the cuts."""
+    """Plans that differ in one boundary, the batch, the split or one placed stage.
+
+    Spill goes with its chunks where there are as many as before, and is dropped else.
+    """
     quantum = instance.pipeline.chunk_quantum
     for key, sizes in plan.chunks.items():
         ends = set(accumulate(sizes))
@@ -84,7 +89,8 @@ def neighbours(instance: Instance, plan: Plan) -> Iterator[Plan]:
             for other in (end - quantum, end + quantum):
                 if end in ends and other not in ends and 0 < other < int(key):
                     moved = _sizes(tuple(sorted(ends ^ {end, other})))
-                    yield plan.model_copy(update={"chunks": {**plan.chunks, key: moved}, "spill": ()})
+                    spill = tuple(_fitted(instance, plan, row, key, moved) for row in plan.spill)
+                    yield plan.model_copy(update={"chunks": {**plan.chunks, key: moved}, "spill": spill})
     for batch in batches(instance):
         if batch != plan.batch:
             yield plan.model_copy(update={"batch": batch})
@@ -103,9 +109,10 @@ def descend(
 ) -> Iterator[tuple[Plan, float]]:
     """Local search that minimises value - bound of the plan's batch; every plan that runs is handed out."""
     best: float | None = None
-    queue = [plan]
+    queue, rng = [plan], np.random.default_rng(0)
     while queue and replays > 0:
-        here, replays = queue.pop(0), replays - 1
+        # In any order: neighbours of one kind may all fail to run.
+        here, replays = queue.pop(int(rng.integers(len(queue)))), replays - 1
         value = evaluator.value(here)
         if value is None:
             continue
@@ -114,6 +121,14 @@ def descend(
         slack = value - (0.0 if bound is None else bound)
         if best is None or slack < best:
             best, queue = slack, list(neighbours(evaluator.instance, here))
+
+
+def _fitted(instance: Instance, plan: Plan, row: SpillRow, key: str, moved: tuple[int, ...]) -> SpillRow:
+    """The row with its share of a chunk that may have another size now."""
+    shape = row.shape or instance.workload.shapes[0]
+    if str(shape[0] - shape[1]) != key:
+        return row
+    return row.model_copy(update={"tokens": row.tokens * moved[row.chunk] // plan.chunks[key][row.chunk]})
 
 
 def _sizes(ends: tuple[int, ...]) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -196,3 +197,11 @@ def test_short_latencies_late_in_a_trace(objective: str, seed: int) -> None:
 def test_one_stage_with_free_layers() -> None:
     """No transfers at all, which once multiplied 0 by infinity."""
     _assert_met(line((2,), fitted={"chunk_s": 3}, pipeline={"layers": "free"}), 3.0)
+
+
+def test_lengths_beyond_the_weighted_quanta_do_not_spoil_the_climb() -> None:
+    """Once a weight has fallen to 0 its entry may be a thousand times longer than the others: no overflow from it."""
+    path = Path(__file__).parents[2] / "instances" / "data" / "suites" / "slow-links" / "mistral-123b-128k-64gbs.json"
+    instance = Instance.load(path)
+    found = TimeBounds(instance, StageTables(instance))
+    assert [found.batch(batch).bound_s is not None for batch in (2, 3)] == [True, True]
