@@ -6,8 +6,7 @@ import numpy as np
 
 from formulations.chunks.exact import solve_chunks
 from formulations.chunks.single_label import single_label_chunks
-from formulations.interface import EngineLimits
-from formulations.placement.place import place
+from formulations.placement.warmup import warm_up as warm_up_placement
 from solver.simulation.program_file import replay_document
 
 _TINY = {
@@ -31,18 +30,4 @@ def warm_up() -> None:
     for most in (2, 3):
         solve_chunks(table, table, 1.0, 1.0, most)
     single_label_chunks(table, 1.0, 2)
-    hops = np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
-    flows = [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (0, 2, 1.0), (1, 3, 1.0)]
-    cells = [(0, column) for column in range(4)]
-    for pairs in ([], [(0, 2), (1, 3)]):
-        place(
-            hops,
-            flows,
-            4,
-            dies_rc=cells,
-            pairs=pairs,
-            pair_adjacent=bool(pairs),
-            limits=EngineLimits(),
-            engine=None,
-            rng=np.random.default_rng(0),
-        )
+    warm_up_placement()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import networkx as nx
 
-from formulations.placement.problem import PlacementProblem
+from formulations.placement.problem import PlacementProblem, filled
 
 Cell = tuple[int, int]
 MOST_MATCHED_DIES = 128
@@ -44,8 +44,7 @@ def matched_pairs(problem: PlacementProblem) -> list[int] | None:
     placement = [-1] * problem.stages
     for (i, j), (first, second) in zip(problem.pairs, matching, strict=False):
         placement[i], placement[j] = first, second
-    free = iter([die for die in range(problem.dies) if die not in placement])
-    return [next(free) if die < 0 else die for die in placement]
+    return filled(placement, problem.dies)
 
 
 def largest_matching(problem: PlacementProblem, *, one_way: bool = False) -> list[tuple[int, int]]:

@@ -27,8 +27,8 @@ class PlacementModel:
     distance: dict[tuple[int, int], cp_model.IntVar] = field(default_factory=dict)
 
 
-def build(problem: PlacementProblem, start: Sequence[int] | None = None) -> PlacementModel:
-    """The model; `start` is a placement to begin from."""
+def build(problem: PlacementProblem, start: Sequence[int] | None = None, at_least: int = 0) -> PlacementModel:
+    """The model; `start` is a placement to begin from, `at_least` a proved bound in ticks."""
     model = cp_model.CpModel()
     on = [[model.new_bool_var(on_name(s, d)) for d in range(problem.dies)] for s in range(problem.stages)]
     placing = PlacementModel(problem, model, on)
@@ -37,7 +37,7 @@ def build(problem: PlacementProblem, start: Sequence[int] | None = None) -> Plac
     flow_distance(placing)
     pair_adjacent(placing)
     break_symmetry(placing)
-    minimise_traffic(placing)
+    minimise_traffic(placing, at_least)
     if start is not None:
         hint(placing, start)
     return placing
@@ -109,12 +109,13 @@ def break_symmetry(placing: PlacementModel) -> None:
     placing.model.add_bool_or([placing.on[0][die] for die in sorted(set(representatives(placing.problem)))])
 
 
-def minimise_traffic(placing: PlacementModel) -> None:
-    """Sum of weight*hops, in ticks."""
+def minimise_traffic(placing: PlacementModel, at_least: int) -> None:
+    """Sum of weight*hops, in ticks, which is known to be `at_least` so much."""
     problem = placing.problem
-    placing.model.minimize(
-        sum(ticks * placing.distance[s, t] for (s, t, _), ticks in zip(problem.flows, problem.ticks, strict=True))
-    )
+    total = sum(ticks * placing.distance[s, t] for (s, t, _), ticks in zip(problem.flows, problem.ticks, strict=True))
+    if problem.flows and at_least > 0:
+        placing.model.add(total >= at_least)
+    placing.model.minimize(total)
 
 
 def hint(placing: PlacementModel, start: Sequence[int]) -> None:

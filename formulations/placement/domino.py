@@ -77,9 +77,15 @@ def domino_weights(problem: PlacementProblem) -> DominoWeights | None:
 
 
 def build(
-    problem: PlacementProblem, weights: DominoWeights, start: Sequence[int] | None = None, below: int | None = None
+    problem: PlacementProblem,
+    weights: DominoWeights,
+    start: Sequence[int] | None = None,
+    below: int | None = None,
+    at_least: int = 0,
 ) -> DominoModel:
     """The model; `start` is a placement to begin from, `below` a value in ticks that is known to be reached.
+
+    `at_least`: a proved bound in ticks.
 
     Arcs that no placement of value <= `below` can use are left out.
     """
@@ -92,7 +98,7 @@ def build(
     die_holds_one_stage(circuit)
     strips_are_short(circuit)
     break_symmetry(circuit)
-    minimise_traffic(circuit, weights)
+    minimise_traffic(circuit, weights, at_least)
     if start is not None:
         hint(circuit, moved_to_representative(problem, start))
     return circuit
@@ -168,13 +174,14 @@ def break_symmetry(circuit: DominoModel) -> None:
             circuit.model.add(literal == 0)
 
 
-def minimise_traffic(circuit: DominoModel, weights: DominoWeights) -> None:
-    """Sum of weight*hops, in ticks."""
+def minimise_traffic(circuit: DominoModel, weights: DominoWeights, at_least: int) -> None:
+    """Sum of weight*hops, in ticks, which is known to be `at_least` so much."""
     steps = sum(weights.step * _hops(circuit, arc) * literal for arc, literal in circuit.step.items())
     jumps = sum(
         weights.jump * jump_hops(circuit.problem, circuit.dominoes[i], circuit.dominoes[j]) * literal
         for (i, j), literal in circuit.jump.items()
     )
+    circuit.model.add(steps + jumps + weights.pair >= at_least)
     circuit.model.minimize(steps + jumps + weights.pair)
 
 

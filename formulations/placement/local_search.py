@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from formulations.placement.compiled import entry, part
 from formulations.placement.problem import Hops, PlacementProblem
 
 Ints = npt.NDArray[np.int64]
@@ -21,29 +21,66 @@ Weights = npt.NDArray[np.float64]
 SMALLEST_GAIN = 1e-9
 
 
+SECONDS_PER_MOVE = 4e-8
+"""Seconds to look at one flow of one move, roughly."""
+
+
+class KickSearch:
+    """A search that goes on from where it stopped: kicks of the best placement, and descents from there.
+
+    Partners stay adjacent if they are at the start.
+    """
+
+    def __init__(self, problem: PlacementProblem, start: Sequence[int], rng: np.random.Generator) -> None:
+        self._problem, self._rng = problem, rng
+        self._ends = np.array([(s, t) for s, t, _ in problem.flows], dtype=np.int64).reshape(-1, 2)
+        self._weights = np.array([weight for *_, weight in problem.flows])
+        self._partner = np.full(problem.dies, -1, dtype=np.int64)
+        for i, j in problem.pairs:
+            self._partner[i], self._partner[j] = j, i
+        # Dies without a stage follow the stages, so that a move to a free die is a swap too.
+        rest = [die for die in range(problem.dies) if die not in set(start)]
+        self._best = np.array([*start, *rest], dtype=np.int64)
+        self._value = total(self._ends, self._weights, problem.hops, self._best)
+        self._descend(self._best.copy())
+
+    @property
+    def steps_per_second(self) -> float:
+        """Kicks a second, roughly."""
+        work = self._problem.dies**2 * max(1, len(self._problem.flows))
+        return 1.0 / (work * SECONDS_PER_MOVE)
+
+    def run(self, kicks: int) -> None:
+        """Kick so many times."""
+        for _ in range(kicks):
+            candidate = self._best.copy()
+            perturb(candidate, self._problem.hops, self._partner, self._rng, 3)
+            self._descend(candidate)
+
+    @property
+    def placement(self) -> list[int]:
+        """The best placement so far; never worse than the start."""
+        return [int(die) for die in self._best[: self._problem.stages]]
+
+    def _descend(self, candidate: Ints) -> None:
+        hops = self._problem.hops
+        descend(self._ends, self._weights, hops, candidate, self._partner, self._problem.stages)
+        value = total(self._ends, self._weights, hops, candidate)
+        if value >= self._value - SMALLEST_GAIN * max(1.0, self._value):
+            return
+        # Moves look at neighbours in one direction only.
+        if self._problem.symmetric or not self._problem.violations(candidate[: self._problem.stages].tolist()):
+            self._best, self._value = candidate, value
+
+
 def improve(problem: PlacementProblem, start: Sequence[int], rng: np.random.Generator, kicks: int) -> list[int]:
     """The best placement met from `start`; never worse, and partners stay adjacent if they are at the start."""
-    ends = np.array([(s, t) for s, t, _ in problem.flows], dtype=np.int64).reshape(-1, 2)
-    weights = np.array([weight for *_, weight in problem.flows])
-    # Dies without a stage follow the stages, so that a move to a free die is a swap too.
-    rest = [die for die in range(problem.dies) if die not in set(start)]
-    best = np.array([*start, *rest], dtype=np.int64)
-    partner = np.full(problem.dies, -1, dtype=np.int64)
-    for i, j in problem.pairs:
-        partner[i], partner[j] = j, i
-    best_value = total(ends, weights, problem.hops, best)
-    for kick in range(kicks + 1):
-        candidate = best.copy()
-        if kick:
-            perturb(candidate, problem.hops, partner, rng, 3)
-        descend(ends, weights, problem.hops, candidate, partner, problem.stages)
-        value = total(ends, weights, problem.hops, candidate)
-        if value < best_value - SMALLEST_GAIN * max(1.0, best_value):
-            best, best_value = candidate, value
-    return [int(die) for die in best[: problem.stages]]
+    search = KickSearch(problem, start, rng)
+    search.run(kicks)
+    return search.placement
 
 
-@numba.njit(cache=True)
+@entry()
 def total(ends: Ints, weights: Weights, hops: Hops, order: Ints) -> float:
     """Sum of weight*hops over flows; `ends` has shape (flows, 2), `order` the die of each position."""
     value = 0.0
@@ -52,7 +89,7 @@ def total(ends: Ints, weights: Weights, hops: Hops, order: Ints) -> float:
     return value
 
 
-@numba.njit(cache=True)
+@part
 def partners_adjacent(hops: Hops, order: Ints, partner: Ints) -> bool:
     """True if every stage with a partner lies one hop from it."""
     apart = 0
@@ -62,13 +99,13 @@ def partners_adjacent(hops: Hops, order: Ints, partner: Ints) -> bool:
     return apart == 0
 
 
-@numba.njit(cache=True)
+@part
 def swap(order: Ints, i: int, j: int) -> None:
     """Exchange two positions."""
     order[i], order[j] = order[j], order[i]
 
 
-@numba.njit(cache=True)
+@part
 def swap_with_partners(order: Ints, partner: Ints, i: int, j: int) -> None:
     """Exchange i and j, and their partners with each other."""
     swap(order, i, j)
@@ -76,7 +113,7 @@ def swap_with_partners(order: Ints, partner: Ints, i: int, j: int) -> None:
         swap(order, partner[i], partner[j])
 
 
-@numba.njit(cache=True)
+@part
 def rotate(order: Ints, i: int, j: int) -> None:
     """Take out position i and put it in at j."""
     kept = order[i]
@@ -86,14 +123,14 @@ def rotate(order: Ints, i: int, j: int) -> None:
     order[j] = kept
 
 
-@numba.njit(cache=True)
+@part
 def quarter_turn(order: Ints, partner: Ints, i: int, j: int) -> None:
     """Pairs (i, a) and (j, b): a takes the die of j, and j the die of a; dominoes side by side turn so."""
     if partner[i] >= 0 and partner[j] >= 0 and partner[i] != j:
         swap(order, partner[i], j)
 
 
-@numba.njit(cache=True)
+@part
 def moved(order: Ints, partner: Ints, i: int, j: int, kind: int) -> None:
     """Apply one kind of move (0 swap, 1 insertion, 2 swap of pairs, 3 quarter turn) in place."""
     if kind == 0:
@@ -106,7 +143,7 @@ def moved(order: Ints, partner: Ints, i: int, j: int, kind: int) -> None:
         quarter_turn(order, partner, i, j)
 
 
-@numba.njit(cache=True)
+@entry()
 def descend(ends: Ints, weights: Weights, hops: Hops, order: Ints, partner: Ints, stages: int) -> None:
     """Take every improving move until there is none; `order` changes in place."""
     paired = bool((partner >= 0).any())
@@ -131,7 +168,7 @@ def descend(ends: Ints, weights: Weights, hops: Hops, order: Ints, partner: Ints
                         improved = True
 
 
-@numba.njit(cache=True)
+@entry()
 def perturb(order: Ints, hops: Hops, partner: Ints, rng: np.random.Generator, moves: int) -> None:
     """A few random moves that keep partners adjacent; `order` changes in place."""
     size = order.shape[0]

@@ -23,8 +23,8 @@ class PlacementModel:
     distance: dict[tuple[int, int], pulp.LpAffineExpression] = field(default_factory=dict)
 
 
-def build(problem: PlacementProblem, start: Sequence[int] | None = None) -> PlacementModel:
-    """The model; `start` is a placement to begin from."""
+def build(problem: PlacementProblem, start: Sequence[int] | None = None, at_least: int = 0) -> PlacementModel:
+    """The model; `start` is a placement to begin from, `at_least` a proved bound in ticks."""
     model = pulp.LpProblem("placement", pulp.LpMinimize)
     on = [
         [model.add_variable(on_name(s, d), 0, 1, cat=pulp.LpInteger) for d in range(problem.dies)]
@@ -36,7 +36,7 @@ def build(problem: PlacementProblem, start: Sequence[int] | None = None) -> Plac
     flow_distance(placing)
     pair_adjacent(placing)
     break_symmetry(placing)
-    minimise_traffic(placing)
+    minimise_traffic(placing, at_least)
     if start is not None:
         hint(placing, start)
     return placing
@@ -103,12 +103,15 @@ def break_symmetry(placing: PlacementModel) -> None:
     placing.model += pulp.lpSum(placing.on[0][die] for die in sorted(set(representatives(placing.problem)))) == 1
 
 
-def minimise_traffic(placing: PlacementModel) -> None:
-    """Sum of weight*hops, in ticks."""
+def minimise_traffic(placing: PlacementModel, at_least: int) -> None:
+    """Sum of weight*hops, in ticks, which is known to be `at_least` so much."""
     problem = placing.problem
-    placing.model += pulp.lpSum(
+    total = pulp.lpSum(
         ticks * placing.distance[s, t] for (s, t, _), ticks in zip(problem.flows, problem.ticks, strict=True)
     )
+    if problem.flows and at_least > 0:
+        placing.model += total >= at_least
+    placing.model += total
 
 
 def hint(placing: PlacementModel, start: Sequence[int]) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from formulations.placement.automorphisms import automorphisms
 from instances.errors import InputError
 
 Hops = npt.NDArray[np.int64]
 Flow = tuple[int, int, float]
 
 TICKS = 1_000_000
-"""Whole units into which the largest flow weight is divided when weights are not whole numbers."""
+"""Whole units into which the largest flow weight is divided where weights have no small common unit."""
+MOST_EXACT_TICKS = 10**8
+"""Largest weight in common units with which the integer models still work exactly."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,20 @@ class PlacementProblem:
 
     def value(self, placement: Sequence[int]) -> float:
         """Sum of weight*hops of a placement (die of each stage)."""
+        if self.unit is not None:
+            return self.weighed(self.ticks_of(placement))
         return float(sum(weight * int(self.hops[placement[s], placement[t]]) for s, t, weight in self.flows))
+
+    def ticks_of(self, placement: Sequence[int]) -> int:
+        """Value of a placement in the models' integer objective."""
+        return sum(
+            ticks * int(self.hops[placement[s], placement[t]])
+            for (s, t, _), ticks in zip(self.flows, self.ticks, strict=True)
+        )
+
+    def weighed(self, ticks: int) -> float:
+        """An integer objective or bound in the flows' own unit; a lower estimate where ticks are rounded."""
+        return float(ticks * self.unit) if self.unit is not None else ticks * self.tick
 
     def violations(self, placement: Sequence[int]) -> list[str]:
         """What is wrong with a placement; empty if nothing is."""
@@ -65,17 +83,46 @@ class PlacementProblem:
         return wrong
 
     @cached_property
+    def unit(self) -> Fraction | None:
+        """Largest number of which all weights, read as decimals, are whole multiples; None where those get too large.
+
+        With it values, bounds and proofs are exact: 3.672 and 0.25 have the unit 0.002.
+        """
+        weights = [Fraction(repr(weight)) for *_, weight in self.flows]
+        below = math.lcm(*(weight.denominator for weight in weights))
+        above = math.gcd(*(weight.numerator * below // weight.denominator for weight in weights))
+        unit = Fraction(above, below) if weights else Fraction(1)
+        return unit if all(weight <= MOST_EXACT_TICKS * unit for weight in weights) else None
+
+    @cached_property
     def tick(self) -> float:
-        """Weight of one unit of the integer models: 1 for whole weights, else the largest weight / TICKS."""
-        weights = [weight for *_, weight in self.flows]
-        if all(weight.is_integer() and weight <= TICKS for weight in weights):
-            return 1.0
-        return max(weights) / TICKS
+        """Weight of one unit of the integer models: `unit`, or the largest weight / TICKS where there is none."""
+        return max(weight for *_, weight in self.flows) / TICKS if self.unit is None else float(self.unit)
 
     @cached_property
     def ticks(self) -> tuple[int, ...]:
         """Flow weights in ticks, rounded down: an integer model's bound * tick is then a bound here."""
+        if self.unit is not None:
+            return tuple(int(Fraction(repr(weight)) / self.unit) for *_, weight in self.flows)
         return tuple(int(weight / self.tick) for *_, weight in self.flows)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """True if all distances are the same both ways."""
+        return bool((self.hops == self.hops.T).all())
+
+    @cached_property
+    def symmetries(self) -> list[list[int]]:
+        """Permutations of the dies that keep all distances, the identity first; perhaps not all of them."""
+        return automorphisms(self.hops)
+
+    @cached_property
+    def tick_matrix(self) -> Hops:
+        """Flow weights in ticks, shape (N, N), source by target."""
+        matrix = np.zeros((self.stages, self.stages), dtype=np.int64)
+        for (s, t, _), ticks in zip(self.flows, self.ticks, strict=True):
+            matrix[s, t] = ticks
+        return matrix
 
     @cached_property
     def neighbours(self) -> tuple[tuple[int, ...], ...]:
@@ -97,6 +144,12 @@ class PlacementProblem:
         if self.mesh_hops is None:
             return tuple(range(self.dies))
         return tuple(np.flatnonzero((self.hops > self.mesh_hops).any(axis=1)).tolist())
+
+
+def filled(placement: Sequence[int], dies: int) -> list[int]:
+    """A placement whose missing stages (die -1) take the first dies that are left."""
+    free = iter(sorted(set(range(dies)) - set(placement)))
+    return [next(free) if die < 0 else die for die in placement]
 
 
 def stated(

@@ -1,46 +1,28 @@
-"""Symmetries of the mesh, for breaking them in the models.
+"""Symmetries, for breaking them in the models and searches.
 
-A mesh may keep its distances under reflections and, if square, under transposition. Each placement can then be moved
-so that stage 0 lies on the first die of its orbit without a change of value.
+A permutation of the dies that keeps all distances moves each placement to one of the same value: a mesh has
+reflections, a square one transposition too, a hypercube many more. Any set of such permutations may be used, it need
+not be all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from formulations.placement.problem import PlacementProblem
 
 
 def symmetries(problem: PlacementProblem) -> list[list[int]]:
-    """Permutations of the dies that keep all distances, out of the eight of a square; the identity comes first."""
-    identity = list(range(problem.dies))
-    found = [identity]
-    if problem.dies_rc is None:
-        return found
-    die_at = {cell: die for die, cell in enumerate(problem.dies_rc)}
-    low_row, low_column = (min(cell[axis] for cell in die_at) for axis in (0, 1))
-    high_row, high_column = (max(cell[axis] for cell in die_at) for axis in (0, 1))
-    for number in range(1, 8):
-        images = []
-        for row, column in problem.dies_rc:
-            row = low_row + high_row - row if number & 1 else row
-            column = low_column + high_column - column if number & 2 else column
-            if number & 4:
-                row, column = column - low_column + low_row, row - low_row + low_column
-            images.append(die_at.get((row, column), -1))
-        if sorted(images) == identity and (problem.hops[np.ix_(images, images)] == problem.hops).all():
-            found.append(images)
-    return found
+    """Permutations of the dies that keep all distances, the identity first."""
+    return problem.symmetries
 
 
 def representatives(problem: PlacementProblem) -> list[int]:
-    """For each die the first die of its orbit."""
+    """For each die the first to which a symmetry moves it."""
     return [min(images) for images in zip(*symmetries(problem), strict=True)]
 
 
 def moved_to_representative(problem: PlacementProblem, placement: Sequence[int]) -> list[int]:
-    """The placement moved by a symmetry so that stage 0 lies on the first die of its orbit."""
+    """The placement moved by a symmetry so that stage 0 lies on the first die that can be reached."""
     images = min(symmetries(problem), key=lambda permutation: permutation[placement[0]])
     return [images[die] for die in placement]

@@ -6,6 +6,8 @@ its distance where that is not their sum.
 
 from __future__ import annotations
 
+import numpy as np
+
 from formulations.placement.problem import PlacementProblem
 
 
@@ -29,5 +31,5 @@ def row_and_column_spans(problem: PlacementProblem) -> tuple[int, int]:
 
 def shortest_and_longest(problem: PlacementProblem) -> tuple[int, int]:
     """Smallest and largest distance between two different dies."""
-    different = [int(problem.hops[d, e]) for d in range(problem.dies) for e in range(problem.dies) if d != e]
-    return (min(different), max(different)) if different else (0, 0)
+    different = problem.hops[~np.eye(problem.dies, dtype=np.bool_)]
+    return (int(different.min()), int(different.max())) if different.size else (0, 0)
