@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from formulations.tables import StageTables
 from instances.instance import Instance
 from instances.plan import Plan
-from solver.evaluate import Evaluator
 from solver.exact.pool import Unlimited, pooled_plan, unlimited_run
-from solver.incumbent import Incumbent
-from solver.limits import Limits
-from solver.search import Search
+from tests.formulations.joint_cases import bare_search
 from tests.tiny import line
 
 CHUNK_TOKENS = 10**7
@@ -46,27 +41,9 @@ def _instance(
     )
 
 
-def _search(instance: Instance) -> Search:
-    evaluator, limits = Evaluator(instance), Limits(time_s=None, deterministic=True)
-    deadline = limits.start()
-    return Search(
-        instance=instance,
-        evaluator=evaluator,
-        tables=StageTables(instance),
-        incumbent=Incumbent(evaluator, deadline, None),
-        deadline=deadline,
-        limits=limits,
-        rng=np.random.default_rng(0),
-        chunks=None,
-        knobs={},
-        seed=0,
-        note=lambda line: None,
-    )
-
-
 def _pooled(instance: Instance, placement: tuple[tuple[int, int], ...]) -> tuple[Unlimited, float | None]:
     """The run without memory limits, and the value of the best pooled plan that was offered."""
-    search = _search(instance)
+    search = bare_search(instance)
     layers = instance.fixed_layers
     assert layers is not None
     tokens = instance.workload.uncached_counts[0]

@@ -1,0 +1,140 @@
+"""A proved upper bound on the length of requests of real size that run in equal chunks within a budget of latency."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+from formulations.admissible import admissible_chunk_tokens
+from formulations.capacity import peak_cpsat, peak_milp
+from formulations.capacity.peak import peak_problem
+from formulations.capacity.variables import Latency, with_tokens
+from formulations.interface import EngineLimits
+from formulations.joint.solve import Run, all_batches
+from formulations.tables import Grid
+from instances.errors import InputError
+from instances.instance import Instance
+
+FORMS: dict[str, ModuleType] = {"cpsat": peak_cpsat, "milp": peak_milp}
+
+
+@dataclass(frozen=True)
+class LengthBound:
+    """What is proved about lengths.
+
+    Attributes
+    ----------
+    tokens
+        The longest of the lengths asked about that is not refuted; None if all are.
+    refuted
+        Why each longer one does not run: by tokens, the longest first.
+    scope
+        The plans that this is about.
+    """
+
+    tokens: int | None
+    refuted: dict[int, str]
+    scope: str
+
+
+def longest_not_refuted(
+    instance: Instance,
+    lengths: Sequence[int],
+    chunks: int,
+    latency_s: Latency,
+    form: str,
+    engine: Run,
+    limits: EngineLimits,
+    *,
+    batches: Sequence[int] | None = None,
+    step_s: float | None = None,
+) -> LengthBound:
+    """The longest of some lengths for which plans in equal chunks within the budget are not proved impossible.
+
+    A length is refuted if for every batch one of these holds: memory admits no such chunk at all
+    (``admissible_chunk_tokens``); the KV's time in memory exceeds all memory times the time there is; or no delays
+    within the budget keep all memory together from overflowing (``peak``). Each is necessary for a plan of the replay.
+
+    Parameters
+    ----------
+    lengths
+        Tokens of a request, the cached prefix included.
+    chunks
+        Number of chunks of a request, whose sizes differ by a quantum at most, the larger ones first.
+    latency_s
+        Most seconds of the objective of time (the mean latency for max_tokens), by tokens.
+    form
+        "cpsat" or "milp"; the engine must be one for that kind of model.
+    limits
+        Of each run; what an engine does not refute in time is not refuted.
+    step_s
+        Step of the delays, see ``peak``.
+
+    Raises
+    ------
+    InputError
+        As ``peak.peak_problem``, and for lengths with fewer quanta than chunks.
+    """
+    refuted: dict[int, str] = {}
+    wanted = all_batches(instance) if batches is None else batches
+    scope = (
+        f"chunked schedule, given layers, batch {min(wanted)}-{max(wanted)}, {chunks} equal chunks, any placement, any "
+        f"spill"
+    )
+    for tokens in sorted(set(lengths), reverse=True):
+        longer = with_tokens(instance, tokens)
+        sizes = equal_sizes(longer, chunks)
+        reasons = []
+        for batch in wanted:
+            reason = _reason(longer, batch, sizes, latency_s(tokens), FORMS[form], engine, limits, step_s)
+            if reason is None:
+                return LengthBound(tokens, refuted, scope)
+            reasons.append(reason)
+        refuted[tokens] = "; ".join(dict.fromkeys(reasons))
+    return LengthBound(None, refuted, scope)
+
+
+def equal_sizes(instance: Instance, chunks: int) -> tuple[int, ...]:
+    """Chunks of equal size up to one quantum, the larger ones first.
+
+    Raises
+    ------
+    InputError
+        For requests with fewer quanta than chunks.
+    """
+    grid = Grid.of(instance, instance.workload.shapes[0])
+    if not 1 <= chunks <= grid.quanta:
+        raise InputError("chunks", chunks, f"between 1 and the {grid.quanta} quanta of a request")
+    small, larger = divmod(grid.quanta, chunks)
+    ends, end = [], 0
+    for chunk in range(chunks):
+        end += small + (chunk < larger)
+        ends.append(end)
+    return grid.sizes(ends)
+
+
+def _reason(
+    instance: Instance,
+    batch: int,
+    sizes: tuple[int, ...],
+    latency_s: float,
+    twin: ModuleType,
+    engine: Run,
+    limits: EngineLimits,
+    step_s: float | None,
+) -> str | None:
+    """Why no plan with this batch and these chunks keeps the budget; None if that is not proved."""
+    for shape, size in instance.workload.gathered(batch).kinds:
+        admitted, reason = admissible_chunk_tokens(instance, size, shape)
+        if reason is not None or admitted < max(sizes):
+            return reason or f"memory admits chunks of at most {admitted} tokens at batch {batch}, not {max(sizes)}"
+    problem = peak_problem(instance, batch, sizes, latency_s, step_s)
+    if problem.budget_ps < 0:
+        return f"no plan of batch {batch} is as fast as {latency_s:.6g} s, whatever memory there is"
+    if not problem.kv_time_fits:
+        return f"KV times its time in memory exceeds all memory until the end, at batch {batch}"
+    outcome = engine(twin.build(problem).model, limits)
+    if outcome.status == "infeasible":
+        return f"all memory together overflows at some moment, whatever waits within the budget, at batch {batch}"
+    return None

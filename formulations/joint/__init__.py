@@ -1,0 +1,1 @@
+"""All decisions together on one timeline: batch, layers, placement, cuts and spill."""

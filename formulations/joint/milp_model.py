@@ -1,0 +1,88 @@
+"""Variables of the joint MILP model, and what can be read off them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pulp
+
+from formulations.joint.problem import Arc, ArcNumbers, JointProblem, Lent, Task
+
+Variable: TypeAlias = pulp.LpVariable
+Sum: TypeAlias = pulp.LpAffineExpression
+
+
+@dataclass
+class JointModel:
+    """The model and its variables; see ``variables`` for what they mean."""
+
+    problem: JointProblem
+    model: pulp.LpProblem
+    place: list[Variable] = field(default_factory=list)
+    chunk: dict[tuple[int, int, Arc], Variable] = field(default_factory=dict)
+    used: dict[tuple[int, int], Variable] = field(default_factory=dict)
+    last: dict[tuple[int, int], Variable] = field(default_factory=dict)
+    load: dict[tuple[int, int, int, int, Arc], Variable] = field(default_factory=dict)
+    crossing: dict[tuple[int, int, int, int, Arc], Variable] = field(default_factory=dict)
+    start: dict[Task, Variable] = field(default_factory=dict)
+    end: dict[Task, Variable] = field(default_factory=dict)
+    arrive: dict[Task, Variable] = field(default_factory=dict)
+    workspace: list[Variable] = field(default_factory=list)
+    spill: dict[Lent, Variable] = field(default_factory=dict)
+    out: dict[Lent, Variable] = field(default_factory=dict)
+    fetched: dict[Lent, Variable] = field(default_factory=dict)
+    first: dict[tuple[Task, Task], Variable] = field(default_factory=dict)
+    left: dict[tuple[int, int, Task], Variable] = field(default_factory=dict)
+    value: Variable | None = None
+
+    def on(self, stage: int, choice: int) -> Sum:
+        """1 where the stage has this choice."""
+        problem = self.problem
+        return total([place for g, place in enumerate(self.place) if problem.choice_of[g][stage] == choice])
+
+    def duration(self, task: Task) -> Sum:
+        """Compute of a task; 0 of an empty slot."""
+        return self._loaded(task, lambda numbers: numbers.duration)
+
+    def held(self, task: Task) -> Sum:
+        """KV that the wave has on the stage once the task has started, were nothing lent."""
+        return self._loaded(task, lambda numbers: numbers.held)
+
+    def _loaded(self, task: Task, amount: Callable[[ArcNumbers], int]) -> Sum:
+        problem, number = self.problem, self.problem.list_of(task.wave)
+        kind = problem.waves[task.wave].kind
+        return total(
+            [
+                amount(problem.numbers[kind, task.stage, o, arc]) * self.load[number, task.stage, o, task.slot, arc]
+                for o in range(problem.choices[task.stage])
+                for arc in self.arcs_at(number, task.slot)
+            ]
+        )
+
+    def arcs_at(self, number: int, slot: int) -> list[Arc]:
+        """Arcs that may be in a slot."""
+        return [arc for arc, slots in self.problem.arcs[number].items() if slot in slots]
+
+
+def total(terms: Sequence[Sum]) -> Sum:
+    """Sum of expressions, 0 of none."""
+    return pulp.lpSum(terms)
+
+
+def add_if(joint: JointModel, at_least_zero: Sum, conditions: Sequence[Sum], most: int) -> None:
+    """The expression is not negative where all conditions are 1; below -``most`` it cannot be."""
+    never = any(len(one) == 0 and one.constant == 0 for one in map(pulp.LpAffineExpression, conditions))
+    if not never:
+        joint.model += at_least_zero + most * (len(conditions) - total(conditions)) >= 0
+
+
+def binary(joint: JointModel, called: str) -> Variable:
+    """A variable that is 0 or 1."""
+    return whole(joint, called, 1)
+
+
+def whole(joint: JointModel, called: str, most: int) -> Variable:
+    """A whole number from 0 to ``most``."""
+    return joint.model.add_variable(called, 0, most, cat=pulp.LpInteger)
