@@ -6,7 +6,11 @@ from typing import Literal
 
 from instances.base import Document
 from instances.instance import Instance
-from instances.plan import Plan
+from instances.plan import Plan, Schedule
+
+PLAIN: tuple[Schedule, ...] = ("chunked",)
+V_SHAPED: tuple[Schedule, ...] = ("vpp", "vpp-async", "vpp-packed")
+EVERY_SCHEDULE = (*PLAIN, *V_SHAPED)
 
 
 class BoundScope(Document):
@@ -43,12 +47,22 @@ class BoundScope(Document):
         )
 
 
-def plain_scope(instance: Instance, chunks: int | None = None) -> BoundScope:
-    """All plans of the plain chunked schedule that the instance admits, or those with so many chunks."""
+def scope_of(instance: Instance, schedules: tuple[Schedule, ...], chunks: int | None = None) -> BoundScope:
+    """All plans of some schedules that the instance admits, or those with so many chunks.
+
+    Fixed layers of V-shaped plans are the balanced split over 2N parts; where the instance lists the layers of N stages
+    it admits no V-shaped plan.
+    """
     pipeline = instance.pipeline
     return BoundScope(
+        schedules=schedules,
         layers="free" if instance.fixed_layers is None else "fixed",
         batch=(1, pipeline.max_batch),
         chunks=(1, pipeline.max_chunks) if chunks is None else (chunks, chunks),
         quantum_tokens=pipeline.chunk_quantum,
     )
+
+
+def plain_scope(instance: Instance, chunks: int | None = None) -> BoundScope:
+    """All plans of the plain chunked schedule that the instance admits, or those with so many chunks."""
+    return scope_of(instance, PLAIN, chunks)

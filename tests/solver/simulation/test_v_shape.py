@@ -19,7 +19,9 @@ from tests.tiny import line
 V_SCHEDULES: tuple[Schedule, ...] = ("vpp", "vpp-async", "vpp-packed")
 
 
-def _growing(dies: int, chunks: int, growth: float, *, requests: int = 1, hand_off: float = 0.0) -> Instance:
+def _growing(
+    dies: int, chunks: int, growth: float, *, requests: int = 1, hand_off: float = 0.0, window: int | None = None
+) -> Instance:
     """Two layers a die. Chunk times rise linearly, the last takes ``growth`` times as long as the first.
 
     With t = X + pair*(2p + 1) for chunks of one token, (X + 2M - 1) / (X + 1) = growth. ``hand_off`` is the latency of
@@ -31,11 +33,11 @@ def _growing(dies: int, chunks: int, growth: float, *, requests: int = 1, hand_o
         fitted={"chunk_s": constant, "pair_s": 1},
         hardware={"hop_latency_s": hand_off * (constant + 1) / (2 * dies)},
         workload={"requests": requests, "tokens": chunks},
-        pipeline={"layers": "balanced", "max_chunks": chunks},
+        pipeline={"layers": "balanced", "max_chunks": chunks, "max_in_flight": window},
     )
 
 
-def _plan(instance: Instance, schedule: Schedule, chunks: int) -> Plan:
+def plan_of(instance: Instance, schedule: Schedule, chunks: int) -> Plan:
     """Equal chunks on the row of dies."""
     dies = tuple((0, column) for column in range(instance.pipeline.stages))
     tokens = instance.workload.uncached_counts[0]
@@ -53,7 +55,7 @@ def _plan(instance: Instance, schedule: Schedule, chunks: int) -> Plan:
 
 
 def _replay(instance: Instance, schedule: Schedule) -> Replay:
-    return Evaluator(instance).replay(_plan(instance, schedule, instance.pipeline.max_chunks))
+    return Evaluator(instance).replay(plan_of(instance, schedule, instance.pipeline.max_chunks))
 
 
 def _bubbles(instance: Instance, schedule: Schedule) -> Bubbles:
@@ -121,6 +123,12 @@ def test_packing_fills_the_drain_with_the_next_request(dies: int, alone: float, 
     assert (_percent(instance, "vpp-async"), _percent(instance, "vpp-packed")) == (alone, packed)
 
 
+@pytest.mark.parametrize(("window", "share"), [(4, 17.50), (8, 12.00), (None, 5.71)])
+def test_a_window_opens_bubbles_between_requests(window: int | None, share: float) -> None:
+    # Four equal requests, T_k = 1 + k/2, 22 chunks on four dies: the last chunk takes 12/1.5 = 8 times the first.
+    assert _percent(_growing(4, 22, 8, requests=4, window=window), "chunked") == share
+
+
 def test_a_v_beats_the_best_plain_cuts() -> None:
     # N = 4, 24 quanta, t = 1 + c + 0.02(2pc + c^2). 12 chunks of 2: sum T = 12 + 24 + 0.02*576 = 47.52, shared by the
     # dies; T_1 = 3.08, T_M = 1 + 2 + 0.02*(2*22*2 + 4) = 4.84: 47.52/4 + 3*(3.08 + 4.84)/8 = 14.85. No plain cuts are
@@ -134,10 +142,10 @@ def test_a_v_beats_the_best_plain_cuts() -> None:
     bound_s = TimeBounds(instance, StageTables(instance)).batch(1).bound_s
     assert bound_s == pytest.approx(15.26)
     for schedule in V_SCHEDULES:
-        plan = _plan(instance, schedule, 12)
+        plan = plan_of(instance, schedule, 12)
         assert Evaluator(instance).value(plan) == pytest.approx(14.85)
         assert not plain_scope(instance).contains(plan)
-    assert plain_scope(instance).contains(_plan(instance, "chunked", 12))
+    assert plain_scope(instance).contains(plan_of(instance, "chunked", 12))
 
 
 @pytest.mark.parametrize(("dies", "chunks"), [(1, 3), (2, 5), (3, 8), (4, 16), (4, 4), (4, 2)])
@@ -197,6 +205,6 @@ def test_hand_over_inside_the_fold_die_takes_nothing() -> None:
         workload={"requests": 1, "tokens": 4},
         pipeline={"layers": "balanced"},
     )
-    replayed = Evaluator(instance).replay(_plan(instance, "vpp-async", 1))
+    replayed = Evaluator(instance).replay(plan_of(instance, "vpp-async", 1))
     assert replayed.run.start_ps.tolist() == [0, 9 * 10**12, 10 * 10**12, 19 * 10**12]
     assert [(link.name, link.size_bytes) for link in replayed.links] == [("(0,0)->(0,1)", 8), ("(0,1)->(0,0)", 8)]
