@@ -1,0 +1,1 @@
+"""What every plan of an instance needs at rest, and which rules clash where no plan can exist."""
