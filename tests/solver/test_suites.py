@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from instances.instance import Instance
+from instances.suites import find_suite, suite_names
 from solver.api import solve
 from solver.limits import Limits
 
@@ -13,11 +14,13 @@ SUITES = Path(__file__).parents[2] / "instances" / "data" / "suites"
 
 def test_every_suite_says_what_it_is_and_its_instances_load() -> None:
     index = (SUITES / "README.md").read_text(encoding="utf-8")
-    for suite in sorted(path for path in SUITES.iterdir() if path.is_dir()):
-        files = sorted(suite.glob("*.json"))
-        assert f"| [{suite.name}]({suite.name}/README.md) | {len(files)} |" in index
-        assert (suite / "README.md").exists()
-        assert [Instance.load(path).name for path in files] == [path.stem for path in files]
+    for name in suite_names():
+        suite = find_suite(name)
+        count = len(suite.files) + len(suite.placements)
+        assert f"| [{name}]({name}/README.md) | {count} |" in index
+        assert suite.asks
+        assert [instance.name for instance in suite.load()] == [path.stem for path in suite.files]
+    assert {path.name for path in SUITES.iterdir() if path.is_dir()} == set(suite_names())
 
 
 @pytest.mark.slow
