@@ -1,0 +1,255 @@
+"""``capacity``: the longest request, or the largest batch, for each way to spill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from instances.errors import InputError
+from instances.instance import Instance
+from instances.plan import Plan
+from solver.capacity.bound import bound_steps
+from solver.capacity.length import Length, Setting
+from solver.capacity.longest import largest
+from solver.capacity.methods import BY_NAME, WAYS, Way, best_plan
+from solver.capacity.result import CapacityResult, CapacityRow, FrontierPoint
+from solver.evaluate import Evaluator
+from solver.limits import Limits
+from solver.search import Placement
+from solver.warmup import warm_up
+
+LONGEST = 8
+"""No request is longer than so many times what all memory together holds of its KV, whatever waits are allowed."""
+
+
+@dataclass
+class _Sizes:
+    """Lengths, or batches, by number: what is known of each, shared by all rows."""
+
+    setting: Setting
+    by_batch: bool
+    budget: float | None
+    lengths: dict[int, Length] = field(default_factory=dict)
+    found: dict[tuple[str, int], tuple[Plan, float] | None] = field(default_factory=dict)
+    layout: tuple[tuple[int, ...], Placement] | None = None
+
+    def length(self, size: int) -> Length:
+        """The requests of a size."""
+        if size not in self.lengths:
+            tokens = self.setting.instance.workload.tokens
+            assert tokens is not None
+            setting = replace(self.setting, batch=size) if self.by_batch else self.setting
+            made = Length(setting, tokens if self.by_batch else size * setting.step, self.layout)
+            self.layout = made.layout
+            self.lengths[size] = made
+        return self.lengths[size]
+
+    def best(self, way: Way, size: int) -> tuple[Plan, float] | None:
+        """The fastest plan found; None where none runs, or time is up."""
+        key = (way.name, size)
+        if key not in self.found:
+            if self.setting.deadline.over:
+                return None
+            length = self.length(size)
+            optimum = length.optimum_s
+            found = None if optimum is None else best_plan(length, way, self.budget_s(size))
+            if found is None and self.setting.deadline.over:
+                return None  # not known
+            self.found[key] = found
+        return self.found[key]
+
+    def budget_s(self, size: int) -> float | None:
+        """Seconds that a plan may take; None where there is no budget, or no optimum is known."""
+        optimum = None if self.setting.deadline.over else self.length(size).optimum_s
+        return None if self.budget is None or optimum is None else optimum * (1 + self.budget)
+
+    def within(self, way: Way, size: int) -> bool:
+        """Whether a plan runs within the budget."""
+        found, optimum = self.best(way, size), self.length(size).optimum_s
+        return found is not None and (
+            self.budget is None or (optimum is not None and found[1] <= optimum * (1 + self.budget) * (1 + 1e-12))
+        )
+
+    def frontier(self, way: Way) -> tuple[FrontierPoint, ...]:
+        """All sizes that were tried, in order."""
+        points = []
+        for (name, size), found in sorted(self.found.items(), key=lambda item: item[0][1]):
+            optimum = self.length(size).optimum_s
+            if name == way.name and optimum is not None:
+                value = None if found is None else found[1]
+                points.append(FrontierPoint(size=self.number(size), value_s=value, optimum_s=optimum))
+        return tuple(points)
+
+    def number(self, size: int) -> int:
+        """A size as tokens, or as a batch."""
+        return size if self.by_batch else size * self.setting.step
+
+
+def capacity(
+    instance: Instance,
+    methods: Sequence[str] | None = None,
+    *,
+    chunks: int | None = None,
+    by_batch: bool = False,
+    latency_budget: float | None = None,
+    equal_chunks: bool = False,
+    limits: Limits | None = None,
+    seed: int = 0,
+    note: Callable[[str], None] | None = None,
+) -> CapacityResult:
+    """Longest request for which a plan runs in the replay, for each way to spill (spec section 4, ``max_tokens``).
+
+    Parameters
+    ----------
+    instance
+        Equal requests; their number stays, their length is what is asked for, in quanta. Waves have ``max_batch``.
+    methods
+        Names of ``WAYS``; all that the hardware has unless given.
+    chunks
+        Fixed number of chunks; None: up to max_chunks.
+    by_batch
+        Keep the length and ask for the largest batch instead.
+    latency_budget
+        Share by which a plan may be slower than the best without memory limits at the same length and with the same
+        number of chunks; None: any latency. Dies that wait can buy length without limit.
+
+    equal_chunks
+        Only plans in equal chunks; with a number of chunks and a budget there is a proved bound for these.
+
+    Raises
+    ------
+    InputError
+        For a trace, an unknown method, a method that needs a host where there is none, and a number of chunks that is
+        not allowed.
+    """
+    if instance.workload.trace is not None:
+        raise InputError("workload.trace", "a trace", "equal requests (requests and tokens): their length is asked for")
+    most_chunks = instance.pipeline.max_chunks
+    if chunks is not None and not 1 <= chunks <= most_chunks:
+        raise InputError("chunks", chunks, f"a number from 1 to max_chunks ({most_chunks})")
+    if latency_budget is not None and not 0 <= latency_budget < 1e6:
+        raise InputError("latency budget", latency_budget, "a share of at least 0, 5% or 0.05 for example")
+    asked, ways = instance, _ways(instance, methods)
+    if instance.objective == "max_tokens":
+        instance = instance.model_copy(update={"objective": "mean_latency"})
+    limits, note = limits or Limits(), note or (lambda line: None)
+    warm_up()
+    deadline = limits.start()
+    batch = min(instance.pipeline.max_batch, instance.workload.count)
+    sizes = _Sizes(Setting(instance, chunks, batch, limits, deadline, seed, equal_chunks), by_batch, latency_budget)
+    rows: list[CapacityRow] = []
+    interrupted, base, most_reached = False, 0, 0
+    bound: int | None = None
+    try:
+        for way in ways:
+            note(way.name)
+            row, size = _row(sizes, way, base, asked)
+            base = size if way.name == "none" else base
+            most_reached = most_reached if way.host else max(most_reached, size)
+            rows.append(row)
+        if equal_chunks and chunks is not None and latency_budget is not None and not by_batch and most_reached:
+            note("bound")
+            bound = bound_steps(sizes.setting, most_reached, _range(sizes)[1], sizes.budget_s)
+    except KeyboardInterrupt:
+        interrupted = True
+    if bound is not None:
+        tokens = bound * sizes.setting.step
+        rows = [row if BY_NAME[row.method].host else row.model_copy(update={"bound_tokens": tokens}) for row in rows]
+    first = next((row for row in rows if row.method == "none"), None)
+    return CapacityResult(
+        instance=instance.name,
+        chunks=chunks,
+        batch=None if by_batch else batch,
+        latency_budget=latency_budget,
+        methods=tuple(_with_gain(row, first) for row in rows),
+        runtime_s=round(deadline.elapsed_s, 3),
+        stop_reason="interrupted" if interrupted else "time_limit" if deadline.over else "proved",
+    )
+
+
+def _ways(instance: Instance, methods: Sequence[str] | None) -> list[Way]:
+    has_host = instance.hardware.host is not None
+    if methods is None:
+        return [way for way in WAYS if has_host or not way.host]
+    for name in methods:
+        if name not in BY_NAME:
+            raise InputError("methods", name, f"names among {', '.join(BY_NAME)}")
+        if BY_NAME[name].host and not has_host:
+            raise InputError("hardware.host", None, f"a host memory, which method {name} spills to")
+    return [BY_NAME[name] for name in dict.fromkeys(methods)]
+
+
+def _row(sizes: _Sizes, way: Way, base: int, asked: Instance) -> tuple[CapacityRow, int]:
+    """The row of a way, and the size that it reaches; the search starts at ``base`` if that runs.
+
+    The plan is one of the ``asked`` instance with its requests resized, whose static rules it keeps too.
+    """
+    deadline = sizes.setting.deadline
+    least, most = _range(sizes)
+    known = base if base and sizes.within(way, base) else least - 1
+    within = largest(lambda size: sizes.within(way, size), known, most)
+    cut = deadline.over
+    at_all = within
+    if sizes.budget is not None and not deadline.over:
+        at_all = largest(lambda size: sizes.best(way, size) is not None, within, most)
+    best = sizes.best(way, within) if within >= least else None
+    following = sizes.found.get((way.name, within + 1), ())
+    number = sizes.number
+    plan, metrics = None, None
+    if best is not None:
+        tokens = sizes.length(within).tokens
+        resized = asked.model_copy(update={"workload": asked.workload.model_copy(update={"tokens": tokens})})
+        plan = best[0].model_copy(update={"instance": resized.fingerprint})
+        measured = resized.model_copy(update={"objective": sizes.setting.instance.objective})
+        metrics = Evaluator(measured).full(plan.model_copy(update={"instance": measured.fingerprint})).metrics
+        assert metrics is not None
+    row = CapacityRow(
+        method=way.name,
+        max_tokens=None if best is None else sizes.length(within).tokens,
+        value_s=None if best is None else best[1],
+        mean_latency_s=None if metrics is None else metrics.mean_latency_s,
+        optimum_s=None if best is None else sizes.length(within).optimum_s,
+        any_latency_tokens=number(at_all) if at_all >= least and not sizes.by_batch else None,
+        max_batch=within if best is not None and sizes.by_batch else None,
+        any_latency_batch=at_all if at_all >= least and sizes.by_batch else None,
+        next_size=number(within + 1) if following != () else None,
+        plan=plan,
+        frontier=sizes.frontier(way),
+        note=_note(sizes, way, best is not None, cut=cut, late=deadline.over),
+    )
+    return row, within
+
+
+def _note(sizes: _Sizes, way: Way, ran: bool, *, cut: bool, late: bool) -> str:
+    if cut:
+        return "time was up: longer ones may run"
+    if late:
+        return "time was up: at any latency longer ones may run"
+    if not ran:
+        search = sizes.length(_range(sizes)[0]).search(host=way.host)
+        for plan, _ in sizes.length(_range(sizes)[0]).plans(search):
+            search.offer(plan)
+        return search.why_not()
+    return ""
+
+
+def _range(sizes: _Sizes) -> tuple[int, int]:
+    """Least and largest size that are possible at all."""
+    instance = sizes.setting.instance
+    if sizes.by_batch:
+        return 1, min(instance.pipeline.max_batch, instance.workload.count)
+    least = 1 if sizes.setting.step > instance.pipeline.chunk_quantum else sizes.setting.chunks or 1
+    free = sum(instance.hardware.die_at(die).hbm_bytes for die in instance.hardware.live_dies)
+    if instance.hardware.host is not None:
+        free += len(instance.hardware.live_dies) * instance.hardware.host.host_bytes
+    cost, layers = instance.stage_cost, instance.model.layer_count
+    per_token = cost.spillable_bytes_per_token(0, layers) * sizes.setting.batch
+    ceiling = 2**40 if per_token == 0 else LONGEST * free / per_token
+    return least, max(least, min(int(ceiling / sizes.setting.step) + 1, 4096))
+
+
+def _with_gain(row: CapacityRow, first: CapacityRow | None) -> CapacityRow:
+    if first is None or not first.max_tokens or not row.max_tokens:
+        return row
+    mine, others = (row.max_batch, first.max_batch) if row.max_batch else (row.max_tokens, first.max_tokens)
+    return row.model_copy(update={"gain": mine / others if mine and others else None})

@@ -1,0 +1,68 @@
+"""Capacity tables of the README: ``python -m tests.performance.capacity [--models A,B] [--chunks 4,16] [--links ...]``.
+
+For each model of suite ``mocap-capacity`` and each number of chunks the longest request within 5 % of latency, for each
+way to spill; with ``--links`` the same over link speeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from instances.instance import Instance
+from solver.capacity.api import capacity
+from solver.capacity.result import CapacityRow
+from solver.limits import Limits
+
+SUITE = Path(__file__).parents[2] / "instances" / "data" / "suites" / "mocap-capacity"
+METHODS = ("none", "head-to-tail", "mocap", "pool")
+BUDGET = 0.05
+
+
+def main() -> None:
+    """Print one Markdown row for each model, number of chunks and link speed."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--models", default="", help="names of files without .json; all by default")
+    arguments.add_argument("--chunks", default="16", help="numbers of chunks")
+    arguments.add_argument("--links", default="", help="link speeds as '900 GB/s'; those of the files by default")
+    arguments.add_argument("--time-limit", type=float, default=300.0, help="seconds for one row of the table")
+    given = arguments.parse_args()
+    names = given.models.split(",") if given.models else sorted(path.stem for path in SUITE.glob("*.json"))
+    links = given.links.split(",") if given.links else [None]
+    sys.stdout.write(
+        "| instance | chunks | links | " + " | ".join(f"{name} (tokens)" for name in METHODS) + " | bound |\n"
+    )
+    sys.stdout.write("| --- | ---: | ---: |" + " ---: |" * (len(METHODS) + 1) + "\n")
+    for name in names:
+        if name == "best_known":
+            continue
+        for chunks in map(int, given.chunks.split(",")):
+            for link in links:
+                sys.stdout.write(_line(name, chunks, link, given.time_limit) + "\n")
+                sys.stdout.flush()
+
+
+def _line(name: str, chunks: int, link: str | None, time_s: float) -> str:
+    instance = Instance.load(SUITE / f"{name}.json")
+    if link is not None:
+        document = instance.canonical()
+        document["hardware"]["link_bytes_per_s"] = link
+        instance = Instance.read(document)
+    found = capacity(instance, METHODS, chunks=chunks, latency_budget=BUDGET, limits=Limits(time_s=time_s))
+    bound = next((row.bound_tokens for row in found.methods if row.bound_tokens is not None), None)
+    cells = " | ".join(_cell(row) for row in found.methods)
+    speed = instance.hardware.link_bytes_per_s / 1e9
+    return f"| {name} | {chunks} | {speed:g} GB/s | {cells} | {'–' if bound is None else bound} |"
+
+
+def _cell(row: CapacityRow) -> str:
+    if row.max_tokens is None:
+        return "–"
+    gain = "" if row.gain is None or row.method == "none" else f" ({row.gain:.2f}x)"
+    late = " at least" if row.note else ""
+    return f"{row.max_tokens}{gain}{late}"
+
+
+if __name__ == "__main__":
+    main()
