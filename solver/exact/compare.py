@@ -13,14 +13,28 @@ from solver.policies.registry import POLICIES
 from solver.result import Compared
 from solver.search import Search
 
+VARIANTS = ("mbkr-only", "lbcp-only", "head-to-tail")
+"""Parts of MOCAP, and MOCAP with other pairs: run only where all methods are to be compared."""
 MOST_S = 15.0
 """Seconds for one heuristic at most."""
 
 
 def compare(search: Search) -> None:
-    """Run every policy with its default knobs and the search's seed; note its value, or why it has none."""
-    runs: list[tuple[Method, dict[str, str]]] = [(policy, {}) for policy in POLICIES]
-    runs += [(policy, {"batch": "best"}) for policy in POLICIES if "batch" in policy.knobs]
+    """Run every policy in scope with its default knobs and the search's seed; note its value, or why it has none."""
+    policies = [
+        policy
+        for policy in POLICIES
+        if not set(policy.schedules).isdisjoint(search.schedules)
+        # Where the plain schedule has no plan, what its policies replay would break the rule that says so.
+        and (search.structural is None or "chunked" not in policy.schedules)
+        and (policy.name not in VARIANTS or search.knobs["compare"] == "all")
+    ]
+    runs: list[tuple[Method, dict[str, str]]] = [(policy, {}) for policy in policies]
+    runs += [
+        (policy, {"batch": "best"})
+        for policy in policies
+        if "batch" in policy.knobs and policy.knobs["batch"].default != "best"
+    ]
     for number, (policy, changes) in enumerate(runs):
         name = " ".join([policy.name, *(f"{knob}={value}" for knob, value in changes.items())])
         if search.deadline.over:

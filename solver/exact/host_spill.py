@@ -38,7 +38,7 @@ def host_spill(search: Search, batch: int) -> bool:
         found = search.restricted_bound(batch, largest_chunk_tokens=tokens, thorough=False)
         if found.bound_s is None or not found.cuts:
             break  # chunks this small do not cover the requests, or time is up
-        ran = _bisected(search, search.plan(batch, search.sizes(found.cuts), layers, placement)) or ran
+        ran = bisected(search, search.plan(batch, search.sizes(found.cuts), layers, placement)) or ran
     most = search.chunks or search.instance.pipeline.max_chunks
     counts = [most] if search.chunks else sorted({max(1, round(share * most)) for share in COUNTS}, reverse=True)
     for count in () if ran else counts:
@@ -48,11 +48,11 @@ def host_spill(search: Search, batch: int) -> bool:
             shape[0] - shape[1]: search.equal_sizes(shape, min(count, search.tables.grid(shape).quanta))
             for shape in search.instance.workload.shapes
         }
-        ran = _bisected(search, search.plan(batch, sizes, layers, placement)) or ran
+        ran = bisected(search, search.plan(batch, sizes, layers, placement)) or ran
     return ran
 
 
-def _bisected(search: Search, plan: Plan) -> bool:
+def bisected(search: Search, plan: Plan) -> bool:
     """Whether a plan runs with all it may spill at the host; then keeps as much at home as runs."""
     if search.offer(_spilled(search, plan, 0.0)) is None:
         return False  # what is left at home does not fit, or the host is full

@@ -101,6 +101,8 @@ def _spilled(search: Search, plan: Plan, unlimited: Unlimited, margin: float) ->
     outcome = solve_highs(model.problem, limits)
     if outcome.stop_reason == "interrupted":
         raise KeyboardInterrupt
+    if outcome.stop_reason == "time_limit":
+        search.deadline.cut_short()
     if not outcome.has_values:
         return None
     return plan.model_copy(update={"spill": spill_rows(search.instance, plan, amounts(model, outcome))})

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from instances.plan import Plan
 from solver.exact.compare import compare
 from solver.exact.host_spill import host_spill
+from solver.exact.joint import joint
+from solver.exact.layer_moves import layer_moves
 from solver.exact.polish import polish
 from solver.exact.pool import unlimited_run
 from solver.exact.spill_search import cuts_of, enough, spill_search
+from solver.exact.virtual import search_folded
 from solver.policies.layout import pipeline_layout
 from solver.policies.uniform import uniform_plans
+from solver.result import relative_gap
 from solver.search import Search
 
 OWN_SHARE = 0.6
 """Share of the time for the search itself where the heuristics run too."""
+V_SHARE = 0.5
+"""Share of that for plain plans, and of the rest for V-shaped ones, where both are in scope."""
+POLISH_SHARE = 0.3
+"""Share of the time left for moving boundaries of plain plans before V-shaped ones are looked at."""
 
 
 def exact(search: Search) -> Plan | None:
@@ -24,20 +33,24 @@ def exact(search: Search) -> Plan | None:
     0. Where replays take long, look for a first plan among those with few waves and chunks.
     1. For each batch, best bound first, replay the cuts that minimise the bound's relaxation.
     2. Where those do not run or wait for memory: late chunks at the host, where there is one; then cuts with a smaller
-       largest chunk, with spill from a linear program over all creditors.
-    3. Run the heuristics, and take over the best plan if it is better.
-    4. Move single boundaries under the replay.
+       largest chunk, with spill from a linear program over all creditors. Where the layer split is free, other
+       splits. Where there are few plans, all of them, and the joint model.
+    3. Where V-shaped schedules are in scope: plans of these (``virtual``).
+    4. Run the heuristics, and take over the best plan if it is better.
+    5. Move single boundaries, and layers of a free split, under the replay.
     """
-    if not search.evaluator.always_quick:
+    if not search.evaluator.always_quick and search.structural is None:
         search.note("plans that are replayed soonest")
         for plan in uniform_plans(search, largest_batch_first=True):
             if search.offer(plan) is not None or search.deadline.over:
                 break
-    heuristics = search.knobs["compare"] == "yes"
+    heuristics = search.knobs["compare"] != "no"
     search.note("cuts from the bound")
     batches = [batch for batch, found in search.bounds.items() if found.bound_s is not None]
     batches.sort(key=lambda batch: (search.bounds[batch].bound_s, batch))
     soft = search.deadline.part(OWN_SHARE, math.inf) if heuristics else search.deadline
+    if search.v_shaped and search.plain:
+        soft = soft.part(V_SHARE, math.inf)
     for batch in batches:
         bound = search.bounds[batch].bound_s
         assert bound is not None
@@ -46,11 +59,27 @@ def exact(search: Search) -> Plan | None:
         if not _as_the_bound_suggests(search, batch):
             host_spill(search, batch)
             spill_search(search, batch, soft)
+    layer_moves(search)
+    joint(search)
+    if search.v_shaped and not search.closed:
+        if not _plain_is_settled(search):
+            # A V that is better than a plain plan before its polish may be worse than it afterwards.
+            polish(replace(search, deadline=search.deadline.part(POLISH_SHARE, math.inf)))
+        search.note("V-shaped schedules")
+        search_folded(search, search.deadline.part(V_SHARE, math.inf))
     if heuristics:
         compare(search)
     search.note("moving boundaries")
     polish(search)
+    layer_moves(search)
     return search.incumbent.plan
+
+
+def _plain_is_settled(search: Search) -> bool:
+    """Whether no plain plan can be better than the best one by more than the gap asked for, or there is none yet."""
+    bounds = [found.bound_s for found in search.bounds.values() if found.bound_s is not None]
+    gap = relative_gap(search.incumbent.value, min(bounds, default=None))
+    return gap is None or gap <= search.limits.gap
 
 
 def _as_the_bound_suggests(search: Search, batch: int) -> bool:

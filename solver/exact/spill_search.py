@@ -158,7 +158,7 @@ def _first_with_room(restriction: Restriction) -> int | None:
 
 def enough(search: Search, soft: Deadline) -> bool:
     """Whether the gap is closed, time is up, or there is a plan and its time is up."""
-    return search.closed or search.deadline.over or (soft.over and search.incumbent.value is not None)
+    return search.closed or search.deadline.over or (search.incumbent.value is not None and soft.over)
 
 
 def cuts_of(found: BatchBound) -> list[Cuts]:

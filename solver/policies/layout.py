@@ -12,23 +12,29 @@ from solver.placing import paired_placement, pipeline_placement
 from solver.search import Placement, Search
 
 
-def layer_split(search: Search) -> tuple[int, ...]:
-    """The instance's split; where it is free, the one whose slowest stage is fastest (``formulations.layers``)."""
+def layer_split(search: Search, placement: Placement | None = None) -> tuple[int, ...]:
+    """The instance's split; where it is free, the one whose slowest stage is fastest (``formulations.layers``).
+
+    Without a placement all dies count as good as the best.
+    """
     fixed = search.instance.fixed_layers
     if fixed is not None:
         return fixed
-    found = fastest_split(search.instance, search.batches()[-1], max(search.instance.workload.shapes))
+    dies = None if placement is None else [search.instance.hardware.die_at(die) for die in placement]
+    found = fastest_split(search.instance, search.batches()[-1], max(search.instance.workload.shapes), dies)
     return balanced_layers(search.instance.model.layer_count, search.stages) if found is None else found
 
 
 def pipeline_layout(search: Search) -> tuple[tuple[int, ...], Placement]:
     """Split, and a placement that keeps pipeline neighbours close."""
-    return layer_split(search), pipeline_placement(search)
+    placement = pipeline_placement(search)
+    return layer_split(search, placement), placement
 
 
 def paired_layout(search: Search) -> tuple[tuple[int, ...], Placement]:
     """Split, and a placement with cross-half partners on neighbouring dies where the mesh admits it."""
-    return layer_split(search), paired_placement(search)
+    placement = paired_placement(search)
+    return layer_split(search, placement), placement
 
 
 def heaviest_table(search: Search, size: int, shape: Shape) -> Table:

@@ -37,20 +37,33 @@ class Thresholds:
         return self.p2 - (stages // 2) % chunks
 
 
+Partners = tuple[int | None, ...]
+"""Partner of each stage; None for one that lends and borrows nothing."""
+
+
 @dataclass(frozen=True)
 class Layout:
-    """What MBKR takes as given."""
+    """What the thresholds take as given."""
 
     layers: tuple[int, ...]
     placement: Placement
+    partners: Partners
 
 
-def partner(stage: int, stages: int) -> int | None:
+def cross_half(stages: int) -> Partners:
     """The stage half a pipeline away; with an odd number of stages the last one has none."""
     half = stages // 2
-    if stage < half:
-        return stage + half
-    return stage - half if stage < 2 * half else None
+    return tuple((stage + half) % (2 * half) if stage < 2 * half else None for stage in range(stages))
+
+
+def head_to_tail(stages: int) -> Partners:
+    """The stage as far from the tail as this one is from the head; with an odd number the middle one has none."""
+    return tuple(stages - 1 - stage if 2 * stage != stages - 1 else None for stage in range(stages))
+
+
+def nobody(stages: int) -> Partners:
+    """No partners: everything stays at home."""
+    return (None,) * stages
 
 
 def spilled_plan(search: Search, batch: int, sizes: Sizes, layout: Layout, windows: Mapping[Shape, Thresholds]) -> Plan:
@@ -59,8 +72,7 @@ def spilled_plan(search: Search, batch: int, sizes: Sizes, layout: Layout, windo
     many = len(windows) > 1
     for shape, window in windows.items():
         chunks = sizes[shape[0] - shape[1]]
-        for stage in range(search.stages):
-            creditor = partner(stage, search.stages)
+        for stage, creditor in enumerate(layout.partners):
             if creditor is not None:
                 # Built without validation, which would take longer than the replay; the answer is checked in the end.
                 rows += [
@@ -108,8 +120,11 @@ def _windows(search: Search, batch: int, sizes: Sizes, layout: Layout) -> Iterat
         if needed is None:
             return
         least[shape] = needed
-    if not any(least.values()):
+    alone = all(creditor is None for creditor in layout.partners)
+    if alone or not any(least.values()):
         yield {shape: Thresholds(len(sizes[shape[0] - shape[1]]) - 1, 0) for shape in shapes}
+    if alone:
+        return
     longest = max(len(sizes[shape[0] - shape[1]]) for shape in shapes) - 1
     for extra in range(longest):
         for earlier in (0, 1, 2, 4):

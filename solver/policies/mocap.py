@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from formulations.chunks.single_label import single_label_chunks
 from instances.plan import Plan
 from instances.workload import Shape
+from solver.placing import partner_placement
 from solver.policies.annealing import Schedule, anneal
-from solver.policies.layout import heaviest_table, paired_layout
-from solver.policies.mbkr import MOST_REPLAYS, Layout, Thresholds, fit, spilled_plan
+from solver.policies.layout import heaviest_table, layer_split
+from solver.policies.mbkr import MOST_REPLAYS, Layout, Partners, Thresholds, cross_half, fit, spilled_plan
 from solver.search import Search
 
 Cuts = dict[Shape, list[int]]
@@ -34,8 +35,24 @@ class Candidate:
     value: float
 
 
-def mocap(search: Search) -> Plan | None:
-    """MBKR + LBCP as the paper words it.
+@dataclass(frozen=True)
+class Variant:
+    """Which parts of MOCAP are in use.
+
+    Attributes
+    ----------
+    partners
+        Who lends to whom, from the number of stages.
+    boundaries
+        Whether LBCP moves the boundaries; else chunks are equal.
+    """
+
+    partners: Callable[[int], Partners] = cross_half
+    boundaries: bool = True
+
+
+def mocap(search: Search, variant: Variant | None = None) -> Plan | None:
+    """MBKR + LBCP as the paper words it, or a variant of it.
 
     Stage 1 of LBCP (Algorithm 1, lines 1 to 7) cuts by the single-label recurrence on compute times; stage 2 (lines 8
     to 16) is simulated annealing that moves one boundary at a time, keeps the number of chunks, and scores every
@@ -45,26 +62,28 @@ def mocap(search: Search) -> Plan | None:
     Knobs: ``iterations``, ``temperature`` (relative to the latency), ``cooling`` (factor an iteration), ``batch``
     (``largest`` as in the paper, or ``best``: every batch is tried).
     """
-    layers, placement = paired_layout(search)
-    layout = Layout(layers, placement)
-    starts = [found for cuts in _first_cuts(search) if (found := evaluate(search, cuts, layout)) is not None]
+    variant = variant or Variant()
+    partners = variant.partners(search.stages)
+    pairs = tuple((stage, other) for stage, other in enumerate(partners) if other is not None and stage < other)
+    placement = partner_placement(search, pairs)
+    layout = Layout(layer_split(search, placement), placement, partners)
+    first = _first_cuts(search, equal=not variant.boundaries)
+    starts = [found for cuts in first if (found := evaluate(search, cuts, layout)) is not None]
     if not starts:
         return None
-    start = min(starts, key=lambda candidate: candidate.value)
-    best = lbcp(search, start, layout)
-    search.details.update(
-        {
-            "lbcp_start_value": start.value,
-            "thresholds": {
-                f"{shape[0]},{shape[1]}": {
-                    "p1": window.p1(search.stages, len(best.cuts[shape])),
-                    "p2": window.p2,
-                    "n": window.n,
-                }
-                for shape, window in best.windows.items()
-            },
+    best = start = min(starts, key=lambda candidate: candidate.value)
+    if variant.boundaries:
+        best = lbcp(search, start, layout)
+        search.details["lbcp_start_value"] = start.value
+    if variant.partners is cross_half:
+        search.details["thresholds"] = {
+            f"{shape[0]},{shape[1]}": {
+                "p1": window.p1(search.stages, len(best.cuts[shape])),
+                "p2": window.p2,
+                "n": window.n,
+            }
+            for shape, window in best.windows.items()
         }
-    )
     return best.plan
 
 
@@ -108,8 +127,8 @@ def evaluate(search: Search, cuts: Cuts, layout: Layout, like: Candidate | None 
     return best
 
 
-def _first_cuts(search: Search) -> list[Cuts]:
-    """Stage-1 cuts for each number of chunks worth a try."""
+def _first_cuts(search: Search, *, equal: bool = False) -> list[Cuts]:
+    """Stage-1 cuts for each number of chunks worth a try, or equal ones."""
     half = max(1, search.stages // 2)
     most = search.instance.pipeline.max_chunks
     counts = [search.chunks] if search.chunks is not None else sorted({*range(half, most + 1, half), most})
@@ -121,8 +140,12 @@ def _first_cuts(search: Search) -> list[Cuts]:
         for shape in search.instance.workload.shapes:
             if not search.may_tabulate(shape):
                 return results
+            grid = search.tables.grid(shape)
+            chunks = min(count, grid.quanta)
+            if equal:
+                cuts[shape] = grid.positions(search.equal_sizes(shape, chunks))
+                continue
             table = heaviest_table(search, 1, shape)
-            chunks = min(count, search.tables.grid(shape).quanta)
             cuts[shape] = single_label_chunks(table, search.stages - 1, chunks).cuts
         if all(cuts.values()) and cuts not in results:
             results.append(cuts)

@@ -13,22 +13,24 @@ def terapipe(search: Search) -> None:
     """TeraPipe: the DP of equations (5) to (8) for each batch, and uniform slices of the best count.
 
     The DP sees the compute time of the slowest stage and W waves; its plans and the uniform ones are replayed and the
-    best kept. Knob ``slicing``: ``dp``, ``uniform`` or ``both``.
+    best kept. Knobs: ``slicing`` (``dp``, ``uniform`` or ``both``) and ``caps``, how many caps the DP tries at most:
+    where the public program would try more, the step between two of them is widened.
     """
     layers, placement = pipeline_layout(search)
     slicing = search.knobs["slicing"]
-    if slicing in ("dp", "both") and search.chunks is None:
+    if slicing in ("dp", "both"):
         for batch in search.batches():
             sizes: dict[int, tuple[int, ...]] = {}
             for shape in search.instance.workload.shapes:
-                if search.deadline.over:
-                    return
+                if not search.may_tabulate(shape):
+                    sizes = {}
+                    break
                 sizes[shape[0] - shape[1]] = _sliced(search, batch, shape)
-            if all(sizes.values()):
+            if sizes and all(sizes.values()):
                 search.offer(search.plan(batch, sizes, layers, placement))
             if search.deadline.over:
                 return
-    if slicing in ("uniform", "both") or search.chunks is not None:
+    if slicing in ("uniform", "both"):
         for plan in uniform_plans(search):
             search.offer(plan)
             if search.deadline.over:
@@ -46,8 +48,9 @@ def _sliced(search: Search, batch: int, shape: Shape) -> tuple[int, ...]:
         table,
         A=weight,
         Z=search.stages - 1,
-        max_chunks=search.instance.pipeline.max_chunks,
-        max_caps=300,
+        max_chunks=search.chunks or search.instance.pipeline.max_chunks,
+        min_chunks=search.chunks or 1,
+        max_caps=search.knobs["caps"],
         over=lambda: search.deadline.over,
     )
     return search.tables.grid(shape).sizes(found.cuts) if found.cuts else ()

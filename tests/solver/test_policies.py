@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from formulations.tables import StageTables
+from instances.errors import InputError
 from instances.instance import Instance
 from solver.api import solve
 from solver.evaluate import Evaluator
@@ -13,7 +14,7 @@ from solver.incumbent import Incumbent
 from solver.limits import Limits
 from solver.methods import METHODS
 from solver.policies.annealing import Schedule, anneal
-from solver.policies.mbkr import Thresholds, partner
+from solver.policies.mbkr import Thresholds, cross_half, head_to_tail
 from solver.search import Search
 from tests.builders import small_instance
 
@@ -87,8 +88,8 @@ def test_terapipe_slices_shrink_where_attention_grows() -> None:
 
 
 def test_partners_are_half_a_pipeline_apart() -> None:
-    assert [partner(stage, 4) for stage in range(4)] == [2, 3, 0, 1]
-    assert [partner(stage, 5) for stage in range(5)] == [2, 3, 0, 1, None]
+    assert (cross_half(4), cross_half(5)) == ((2, 3, 0, 1), (2, 3, 0, 1, None))
+    assert (head_to_tail(4), head_to_tail(5)) == ((3, 2, 1, 0), (4, 3, None, 1, 0))
 
 
 def test_thresholds() -> None:
@@ -121,7 +122,7 @@ def test_mbkr_spills_the_least_window_that_runs() -> None:
     assert window["n"] >= 1
     spilled = {(row.stage, row.chunk) for row in result.plan.spill}
     assert spilled == {(s, i) for s in range(4) for i in range(window["p2"], window["p2"] + window["n"])}
-    assert all(row.creditor == partner(row.stage, 4) for row in result.plan.spill)
+    assert all(row.creditor == cross_half(4)[row.stage] for row in result.plan.spill)
     sizes = result.plan.chunk_sizes(2048)
     assert all(row.tokens == sizes[row.chunk] for row in result.plan.spill)
 
@@ -147,3 +148,38 @@ def test_annealing_accepts_worse_states_when_hot_only() -> None:
 
     assert run(0.0) == 1
     assert run(10.0) == 0
+
+
+def test_terapipe_slices_by_its_dp_also_where_the_number_of_chunks_is_asked_for() -> None:
+    """Attention makes later tokens dearer, so the DP's three slices get shorter; uniform ones do not."""
+    instance = seconds_instance(
+        costs={"kind": "fitted", "chunk_s": 0, "prefix_s": 0, "token_s": 0, "pair_s": 1e-6},
+        workload={"requests": 4, "tokens": 8192},
+        pipeline__max_chunks=32,
+    )
+    sizes = {}
+    for slicing in ("dp", "uniform"):
+        plan = solve(instance, "terapipe", chunks=3, knobs={"slicing": slicing}, limits=Limits(time_s=None)).plan
+        assert plan is not None
+        sizes[slicing] = plan.chunk_sizes(8192)
+    # 32 quanta of 256 tokens.
+    assert sizes["uniform"] == (2816, 2816, 2560)
+    assert len(sizes["dp"]) == 3
+    assert sizes["dp"][0] > sizes["dp"][1] > sizes["dp"][2]
+
+
+def test_terapipe_tries_as_many_caps_as_its_knob_says() -> None:
+    instance = seconds_instance(
+        costs={"kind": "fitted", "chunk_s": 0, "prefix_s": 0, "token_s": 1e-3, "pair_s": 1e-6},
+        workload={"requests": 4, "tokens": 16384},
+        pipeline__max_chunks=64,
+    )
+    limits = Limits(time_s=None)
+    values = [
+        solve(instance, "terapipe", knobs={"slicing": "dp", "caps": caps}, limits=limits).objective.value
+        for caps in (1, 10, 10_000)
+    ]
+    assert values[0] is not None and values[1] is not None and values[2] is not None
+    assert values[0] > values[1] >= values[2]
+    with pytest.raises(InputError, match="at least 1"):
+        solve(instance, "terapipe", knobs={"caps": 0})
