@@ -1,0 +1,1 @@
+"""Reports: numbers, pictures, pages."""
