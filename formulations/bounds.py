@@ -10,11 +10,11 @@ chunks l <= m of wave v and any stages a <= b,
                      + sum_{s>b} (x(M-1) + t_s(M-1)),                             the last chunk leaves
 
 because each term waits for the one before it: stalls, fetches, waits for memory, link contention and the window only
-add to it (what a window demands by itself is another bound, ``window``). Let a and b be the first and last of the stages that have the most work, so that t_a = t_b =: t. Then the
-right side is the chunk problem A*sum t + Z*max u, u being the crossing of m, with extra costs on some chunks, whose
-minimum over all admissible cuts ``solve_chunks`` finds or bounds. The entering chunk l is the one that covers a given
-quantum; a mean over quanta is a bound too, and a better one where stages before a are many: a single small first chunk
-cannot lower it (``entry``).
+add to it (what a window demands by itself is another bound, ``window``). Let a and b be the first and last of the
+stages that have the most work, so that t_a = t_b =: t. Then the right side is the chunk problem A*sum t + Z*max u, u
+being the crossing of m, with extra costs on some chunks, whose minimum over all admissible cuts ``solve_chunks`` finds
+or bounds. The entering chunk l is the one that covers a given quantum; a mean over quanta is a bound too, and a better
+one where stages before a are many: a single small first chunk cannot lower it (``entry``).
 
 Where the layer split is free, which stages have the most work is not known: the bound is the least over cases that
 cover all splits (``free_split``), or that of the average stage where it is better.
@@ -244,7 +244,7 @@ class TimeBounds:
         thorough: bool,
     ) -> BatchBound:
         """A weighted sum of completions: one chunk problem for each request shape."""
-        weights = self._weights(waves)
+        weights = completion_weights(self.instance, waves)
         # Differences first: late arrivals would swallow the digits of short latencies.
         since = 0.0 if self.instance.objective == "makespan" else waves.arrival_s
         ahead = waves.ready_s[starts][waves.wave_of_request] - since
@@ -283,17 +283,6 @@ class TimeBounds:
         found = solve_chunks(t, u, 1.0, 1.0, self.most, self.fewest, deadline_s=left, tolerance=_TOLERANCE)
         assert found.bound is not None
         return found.bound, found.cuts
-
-    def _weights(self, waves: Gathered) -> npt.NDArray[np.float64]:
-        """Weight of each wave's completion in the objective, shape (W,)."""
-        total = self.instance.workload.count
-        if self.instance.objective == "mean_latency":
-            return waves.size / total
-        # Waves end in order, so with equal arrivals a rank belongs to one wave; the makespan is the last one's end.
-        rank = total if self.instance.objective == "makespan" else math.ceil(0.95 * total)
-        weights = np.zeros(waves.waves)
-        weights[int(np.searchsorted(np.cumsum(waves.size), rank))] = 1.0
-        return weights
 
     def _percentile(
         self,
@@ -336,6 +325,18 @@ class TimeBounds:
 
 class _OutOfTime(Exception):
     """Time was up before there was a bound."""
+
+
+def completion_weights(instance: Instance, waves: Gathered) -> npt.NDArray[np.float64]:
+    """Weight of each wave's completion in the objective, shape (W,)."""
+    total = instance.workload.count
+    if instance.objective == "mean_latency":
+        return waves.size / total
+    # Waves end in order, so with equal arrivals a rank belongs to one wave; the makespan is the last one's end.
+    rank = total if instance.objective == "makespan" else math.ceil(0.95 * total)
+    weights = np.zeros(waves.waves)
+    weights[int(np.searchsorted(np.cumsum(waves.size), rank))] = 1.0
+    return weights
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float:

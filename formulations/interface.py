@@ -67,6 +67,8 @@ class EngineOutcome:
         Wall time of the run.
     message
         Reason of an error, else empty.
+    core
+        Names of assumptions of the model that suffice for "infeasible"; empty where it has none, or is not infeasible.
     read
         Value of a variable or linear expression; None without values. Use `value_of`.
     """
@@ -80,6 +82,7 @@ class EngineOutcome:
     version: str
     runtime_s: float
     message: str = ""
+    core: tuple[str, ...] = ()
     read: Callable[[Any], float] | None = None
 
     @property

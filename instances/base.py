@@ -63,7 +63,8 @@ def read_text(path: Path, field: str = "") -> str:
     except FileNotFoundError:
         raise InputError(field, str(path), "the path of an existing file") from None
     except (OSError, ValueError) as error:
-        raise InputError(field, str(path), f"a readable UTF-8 file ({error})") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(field, str(path), f"a readable UTF-8 file ({reason})") from None
 
 
 def parse_json(text: str, *, field: str = "", file: str | None = None) -> Any:
@@ -86,7 +87,8 @@ def parse_json(text: str, *, field: str = "", file: str | None = None) -> Any:
     except json.JSONDecodeError as error:
         near = text[max(0, error.pos - 20) : error.pos + 20]
         where = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
-        raise InputError(field, near, f"complete, valid JSON ({error.msg} at {where})", file=file) from None
+        says = error.msg.removesuffix(" at")  # some of the reader's messages end with it
+        raise InputError(field, near, f"complete, valid JSON ({says} at {where})", file=file) from None
     except InputError as error:
         where = ": ".join(part for part in (field, error.field) if part)
         raise InputError(where, error.value, error.allowed, file=file) from None

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from instances.base import Document, SchemaVersion, read_json
+from instances.base import Document, SchemaVersion, read_json, read_text
 from instances.catalogue import load_model
 from instances.costs import CostSpec, RooflineSpec, StageCost, make_costs, resolve_costs
 from instances.errors import InputError
@@ -139,7 +139,9 @@ def _resolve_model(data: Any, base_dir: Path) -> Any:
         if set(reference) == {"name"}:
             return load_model(_text(reference["name"], "model.name")).with_bytes(**changes)
         if set(reference) == {"huggingface"}:
-            return read_config(base_dir / _text(reference["huggingface"], "model.huggingface"), **changes)
+            path = base_dir / _text(reference["huggingface"], "model.huggingface")
+            read_text(path, "model.huggingface")  # a file that cannot be read is this field's fault
+            return read_config(path, **changes)
     except InputError as error:
         raise _inside("model", error) from None
     return data

@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from solver.api import solve
+    from solver.explanation.answer import explain
     from solver.limits import Limits
     from solver.replaying import simulate
     from solver.result import Result
 
-__all__ = ["Limits", "Result", "simulate", "solve"]
+__all__ = ["Limits", "Result", "explain", "simulate", "solve"]
 
-_HOMES = {"Limits": "solver.limits", "Result": "solver.result", "simulate": "solver.replaying", "solve": "solver.api"}
+_HOMES = {
+    "Limits": "solver.limits",
+    "Result": "solver.result",
+    "explain": "solver.explanation.answer",
+    "simulate": "solver.replaying",
+    "solve": "solver.api",
+}
 
 
 def __getattr__(name: str) -> object:

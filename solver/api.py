@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from formulations.scope import plain_scope
+from formulations.scope import plain_scope, scope_of
 from formulations.tables import StageTables
 from instances.errors import InputError
 from instances.instance import Instance
@@ -19,6 +19,7 @@ from solver.limits import Limits
 from solver.methods import find_method
 from solver.result import Engine, ObjectiveValue, Result, Status, StopReason, relative_gap
 from solver.search import Search
+from solver.size_limits import refuse_too_fine
 from solver.warmup import warm_up
 
 PROOF_SHARE = 0.3
@@ -26,6 +27,8 @@ PROOF_SHARE = 0.3
 DEFAULT_PROOF_S = 60.0
 OPTIMAL_GAP = 1e-4
 """At most this counts as optimal (spec section 4)."""
+BOUND_TOLERANCE = 1e-9
+"""Relative rounding of sums of durations, by which a value may lie below its bound."""
 
 
 def solve(
@@ -63,22 +66,24 @@ def solve(
     Raises
     ------
     InputError
-        For an unknown method or knob, or a number of chunks that the instance does not admit.
+        For an unknown method or knob, a number of chunks that the instance does not admit, more quanta than there is
+        room for, and times or bytes that do not fit the replay's integers.
     """
     chosen = find_method(method)
     settings = chosen.settings(knobs or {})
     check_chunks(instance, chunks)
     if instance.objective == "max_tokens":
         raise InputError("objective", "max_tokens", "mean_latency, makespan or p95_latency: these can be solved for")
+    refuse_too_fine(instance)
     limits = limits or Limits()
     note = note or (lambda line: None)
     deadline = limits.start()
-    evaluator = Evaluator(instance)
+    evaluator, scope = Evaluator(instance), scope_of(instance, chosen.covers(settings), chunks)
     search = Search(
         instance=instance,
         evaluator=evaluator,
         tables=StageTables(instance),
-        incumbent=Incumbent(evaluator, deadline, listener, scope=plain_scope(instance, chunks)),
+        incumbent=Incumbent(evaluator, deadline, listener, scope=scope),
         deadline=deadline,
         limits=limits,
         rng=np.random.default_rng(seed),
@@ -92,8 +97,9 @@ def solve(
         note("loading the compiled simulator (the first time after an installation it is compiled, about 10 s)")
         warm_up()
         deadline.restart()
-        search.note("bounds")
-        search.prove(DEFAULT_PROOF_S if limits.time_s is None else PROOF_SHARE * limits.time_s)
+        if not chosen.serves:
+            search.note("bounds")
+            search.prove(DEFAULT_PROOF_S if limits.time_s is None else PROOF_SHARE * limits.time_s)
         if search.infeasible_reason is None:
             answer = chosen.run(search)
     except KeyboardInterrupt:
@@ -103,14 +109,23 @@ def solve(
 
 def _result(search: Search, method: str, plan: Plan | None, interrupted: bool) -> Result:
     """Check and replay the answer once more, and say what is known."""
-    instance, incumbent = search.instance, search.incumbent
+    instance, incumbent, served = search.instance, search.incumbent, search.served
     final = None if plan is None else search.evaluator.full(plan)
     value = None if final is None else final.value
-    bound = incumbent.bound
-    status, stop = _status(search, value, interrupted)
+    if served is not None:
+        value = served.value
+    bound, scope = incumbent.bound, incumbent.scope or plain_scope(instance, search.chunks)
+    # A method may answer with a plan of its own that the bound says nothing about.
+    comparable = bound if plan is None or scope.contains(plan) else None
+    status, stop = _status(search, value, comparable, interrupted)
     reason = search.infeasible_reason
+    failure = final if final is not None or reason is not None else search.nearest_failure()
     if reason is None and value is None:
-        reason = final.reason if final is not None else search.why_not()
+        reason = search.unserved
+    if reason is None and value is None:
+        reason = failure.reason if failure is not None else search.why_not()
+    if value is not None and _beats(value, comparable):
+        reason = f"the plan's value, {value!r} s, is below the proved bound, {bound!r} s: one of them is wrong"
     return Result(
         instance=instance.canonical(),
         fingerprint=instance.fingerprint,
@@ -121,13 +136,14 @@ def _result(search: Search, method: str, plan: Plan | None, interrupted: bool) -
             name=instance.objective,
             value=value,
             bound=bound,
-            gap=relative_gap(value, bound),
-            bound_scope=None if bound is None else plain_scope(instance, search.chunks),
+            gap=relative_gap(value, comparable),
+            bound_scope=None if bound is None else scope,
             trivial_bound=search.trivial_bound,
         ),
         plan=None if value is None else plan,
-        metrics=None if final is None else final.metrics,
-        violations=() if final is None else final.violations,
+        program=None if served is None else served.program,
+        metrics=served.metrics if served is not None else None if final is None else final.metrics,
+        violations=() if failure is None else failure.violations,
         reason=reason,
         runtime_s=round(search.deadline.elapsed_s, 3),
         seed=search.seed,
@@ -142,22 +158,30 @@ def _result(search: Search, method: str, plan: Plan | None, interrupted: bool) -
     )
 
 
-def _status(search: Search, value: float | None, interrupted: bool) -> tuple[Status, StopReason]:
+def _status(search: Search, value: float | None, bound: float | None, interrupted: bool) -> tuple[Status, StopReason]:
+    """What is known and why the search ended; ``bound`` is one that holds for the plan."""
     if search.infeasible_reason is not None:
         return "infeasible", "proved"
-    gap = relative_gap(value, search.incumbent.bound)
+    gap = relative_gap(value, bound)
     if value is None:
         status: Status = "unknown"
     else:
         status = "optimal" if gap is not None and gap <= OPTIMAL_GAP else "feasible"
+    if value is not None and _beats(value, bound):
+        return "feasible", "error"
     if interrupted:
         return status, "interrupted"
     if gap is not None and gap <= OPTIMAL_GAP:
         return status, "proved"
     if gap is not None and gap <= search.limits.gap:
         return status, "gap"
-    out_of_time = search.deadline.over or math.isfinite(search.incumbent.too_long_s)
+    out_of_time = search.deadline.over or search.deadline.cuts or math.isfinite(search.incumbent.too_long_s)
     return status, "time_limit" if out_of_time else "iterations"
+
+
+def _beats(value: float, bound: float | None) -> bool:
+    """Whether a value is below a proved bound by more than rounding: then one of the two is wrong."""
+    return bound is not None and value < bound - BOUND_TOLERANCE * max(abs(bound), abs(value), 1e-12)
 
 
 def check_chunks(instance: Instance, chunks: int | None) -> None:

@@ -37,12 +37,14 @@ class Limits:
 class Deadline:
     """A running clock; asked by everything that may take long.
 
-    ``by_clock``: parts of the work may be cut short by their share of the time.
+    ``by_clock``: parts of the work may be cut short by their share of the time. ``cuts``: when something was cut short
+    for lack of time, in seconds since the start of its clock; shared with the deadlines of parts.
     """
 
     time_s: float | None
     by_clock: bool = True
     started: float = field(default_factory=time.monotonic)
+    cuts: list[float] = field(default_factory=list, repr=False)
 
     def restart(self) -> None:
         """Start the clock anew: what went before does not count."""
@@ -60,8 +62,15 @@ class Deadline:
 
     @property
     def over(self) -> bool:
-        """Whether time is up."""
-        return self.time_s is not None and self.elapsed_s >= self.time_s
+        """Whether time is up; who asks stops then, so that it counts as cut short."""
+        if self.time_s is None or self.elapsed_s < self.time_s:
+            return False
+        self.cut_short()
+        return True
+
+    def cut_short(self) -> None:
+        """Note that something ended for lack of time."""
+        self.cuts.append(self.elapsed_s)
 
     def share(self, fraction: float, at_most_s: float) -> float:
         """Seconds for a part of the work: a fraction of what is left, at most so many."""
@@ -71,4 +80,5 @@ class Deadline:
 
     def part(self, fraction: float, at_most_s: float) -> Deadline:
         """A deadline for a part of the work: its share of the time, or without shares all that is left."""
-        return Deadline(self.share(fraction, at_most_s) if self.by_clock else self.left_s, self.by_clock)
+        time_s = self.share(fraction, at_most_s) if self.by_clock else self.left_s
+        return Deadline(time_s, self.by_clock, cuts=self.cuts)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from formulations.scope import EVERY_SCHEDULE, PLAIN
 from instances.errors import InputError
-from instances.plan import Plan
+from instances.plan import Plan, Schedule
 from solver.search import Search
 
 
@@ -55,12 +56,20 @@ class Method:
     """A way to find plans.
 
     ``run`` offers plans to the search and may return the plan that is its answer; None means the best one offered.
+    ``schedules`` are those of its plans, and what its bound speaks about.
+    One that ``serves`` answers with a program in place of a plan; no bound speaks about it.
     """
 
     name: str
     says: str
     run: Callable[[Search], Plan | None]
     knobs: Mapping[str, Knob] = field(default_factory=dict)
+    schedules: tuple[Schedule, ...] = PLAIN
+    serves: bool = False
+
+    def covers(self, settings: Mapping[str, Any]) -> tuple[Schedule, ...]:
+        """The schedules among which a run with these knobs looks for plans."""
+        return EVERY_SCHEDULE if settings.get("schedules") == "all" else self.schedules
 
     def settings(self, given: Mapping[str, object] = MappingProxyType({})) -> dict[str, Any]:
         """All knobs, the given ones read and checked."""

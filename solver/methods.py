@@ -6,15 +6,27 @@ from instances.errors import InputError
 from solver.exact.search import exact
 from solver.method import Knob, Method
 from solver.policies.registry import POLICIES
+from solver.serving.registry import SERVING
 
 _EXACT = Method(
     "exact",
     "bounds, exact cuts and pooled spill, with the heuristics beside it; proves its gap",
     exact,
-    {"compare": Knob("yes", "run the heuristics too, so that the answer is never worse than theirs", ("yes", "no"))},
+    {
+        "compare": Knob(
+            "yes",
+            "run the heuristics too, so that the answer is never worse than theirs; all: parts of MOCAP as well",
+            ("yes", "no", "all"),
+        ),
+        "schedules": Knob(
+            "plain",
+            "what to search and to bound: the plain schedule, or all, with the V-shaped ones (see vpp)",
+            ("plain", "all"),
+        ),
+    },
 )
 
-METHODS: dict[str, Method] = {method.name: method for method in (_EXACT, *POLICIES)}
+METHODS: dict[str, Method] = {method.name: method for method in (_EXACT, *POLICIES, *SERVING)}
 
 
 def find_method(name: str) -> Method:

@@ -29,12 +29,17 @@ def pipeline_placement(search: Search) -> Placement:
 
 
 def paired_placement(search: Search) -> Placement:
-    """Fewest hops between successive stages and between cross-half partners i and i + N/2, partners on neighbours.
+    """As ``partner_placement`` for the cross-half partners i and i + N/2."""
+    half = search.stages // 2
+    return partner_placement(search, tuple((stage, stage + half) for stage in range(half)))
+
+
+def partner_placement(search: Search, pairs: tuple[tuple[int, int], ...]) -> Placement:
+    """Fewest hops between successive stages and between partners, partners on neighbours.
 
     Where partners cannot all be neighbours (dead dies, an odd mesh), their hops count as much as the pipeline's.
     """
-    half = search.stages // 2
-    return _remembered(search, tuple((stage, stage + half) for stage in range(half)))
+    return _remembered(search, pairs)
 
 
 def _remembered(search: Search, pairs: tuple[tuple[int, int], ...]) -> Placement:
@@ -70,6 +75,8 @@ def _placed(search: Search, pairs: tuple[tuple[int, int], ...]) -> Placement:
         )
         if found.stop_reason == "interrupted":
             raise KeyboardInterrupt
+        if found.stop_reason == "time_limit":
+            search.deadline.cut_short()
         return found
 
     found = attempt(adjacent=bool(pairs))

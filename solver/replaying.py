@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from instances.check import check
 from instances.errors import InfeasibleError
 from instances.instance import Instance
 from instances.plan import Plan
 from solver.evaluate import Evaluator
+from solver.metrics import metrics_of
+from solver.result import Metrics
 from solver.simulation.replay import Replay
 
 
-def simulate(instance: Instance, plan: Plan, *, traced: bool = False) -> Replay:
+@dataclass(frozen=True, eq=False)
+class PlanReplay(Replay):
+    """The replay of a plan of an instance, with the numbers that need both.
+
+    Parameters
+    ----------
+    metrics
+        What ``solve`` reports of the same plan, number for number; None after a deadlock.
+    """
+
+    metrics: Metrics | None
+
+
+def simulate(instance: Instance, plan: Plan, *, traced: bool = False) -> PlanReplay:
     """Replay a plan in the event simulator (spec section 3).
 
     Parameters
@@ -20,8 +37,9 @@ def simulate(instance: Instance, plan: Plan, *, traced: bool = False) -> Replay:
 
     Returns
     -------
-    Replay
-        With the same numbers as ``Result.metrics``; after a deadlock its times are None and ``reason`` says who waits.
+    PlanReplay
+        ``metrics`` are those of ``Result.metrics``; after a deadlock they and all times are None, and ``reason`` says
+        who waits.
 
     Raises
     ------
@@ -33,4 +51,5 @@ def simulate(instance: Instance, plan: Plan, *, traced: bool = False) -> Replay:
     for finding in check(instance, plan):
         if not finding.ok:
             raise InfeasibleError(finding.rule, f"{finding.where} (by {finding.amount:.6g} {finding.unit})")
-    return Evaluator(instance).replay(plan, traced=traced)
+    found = Evaluator(instance).replay(plan, traced=traced)
+    return PlanReplay(found.program, found.run, found.arrivals_s, metrics_of(instance, found))

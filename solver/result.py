@@ -7,7 +7,7 @@ import os
 import secrets
 import stat
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -39,8 +39,17 @@ class Bubble(Document):
     steady: float | None
 
 
+MeasuredWhereItApplies = Annotated[float | None, Field(exclude_if=lambda value: value is None)]
+"""A number that some policies have; left out of the file where there is none."""
+
+
 class Metrics(Document):
-    """What the simulator measured; per-stage lists are in stage order."""
+    """What the simulator measured; per-stage lists are in stage order.
+
+    The optional ones are of systems that serve request by request (``solver.serving``): time to first token and time
+    between tokens (mean, or the percentile named), tokens that came out, prompt tokens with cached ones counted, bytes
+    of routed experts read, and the share of requests that reused at least 80 % of their prefix.
+    """
 
     mean_latency_s: float
     p50_latency_s: float
@@ -55,6 +64,17 @@ class Metrics(Document):
     link_bytes: float
     byte_hops: float
     stall_s: tuple[float, ...]
+    ttft_s: MeasuredWhereItApplies = None
+    p50_ttft_s: MeasuredWhereItApplies = None
+    p99_ttft_s: MeasuredWhereItApplies = None
+    tbt_s: MeasuredWhereItApplies = None
+    p50_tbt_s: MeasuredWhereItApplies = None
+    p99_tbt_s: MeasuredWhereItApplies = None
+    max_tbt_s: MeasuredWhereItApplies = None
+    output_tokens_per_s: MeasuredWhereItApplies = None
+    prompt_tokens_per_s: MeasuredWhereItApplies = None
+    expert_bytes: MeasuredWhereItApplies = None
+    good_hit_rate: MeasuredWhereItApplies = None
 
 
 class Engine(Document):
@@ -86,7 +106,8 @@ class Compared(Document):
 class Result(Document):
     """Outcome of ``solve``; stands alone, the instance is inside.
 
-    ``status`` says what is known, ``stop_reason`` why the search ended.
+    ``status`` says what is known, ``stop_reason`` why the search ended. ``program`` is the answer of a policy that no
+    plan can express, with the keys of a program file; left out elsewhere.
     """
 
     schema_version: SchemaVersion = 1
@@ -97,6 +118,7 @@ class Result(Document):
     stop_reason: StopReason
     objective: ObjectiveValue
     plan: Plan | None = None
+    program: Annotated[dict[str, Any] | None, Field(exclude_if=lambda program: program is None)] = None
     metrics: Metrics | None = None
     violations: tuple[Finding, ...] = ()
     reason: str | None = None

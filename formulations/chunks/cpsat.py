@@ -26,14 +26,14 @@ def build(ticks: ChunkTicks) -> ChunkModel:
     chunk = {arc: model.new_bool_var(chunk_name(*arc)) for arc in ticks.arcs}
     longest = model.new_int_var(0, ticks.largest_crossing, "longest")
     chunked = ChunkModel(ticks, model, chunk, longest)
-    chunks_cover_all_quanta(chunked)
-    number_of_chunks(chunked)
+    chunks_cover(chunked)
+    chunk_count(chunked)
     longest_chunk(chunked)
     minimise_time(chunked)
     return chunked
 
 
-def chunks_cover_all_quanta(chunked: ChunkModel) -> None:
+def chunks_cover(chunked: ChunkModel) -> None:
     """One chunk starts at 0, one ends at n, and where one ends in between the next one starts."""
     quanta = chunked.ticks.quanta
     for position in range(quanta + 1):
@@ -43,7 +43,7 @@ def chunks_cover_all_quanta(chunked: ChunkModel) -> None:
         chunked.model.add_linear_constraint(ending - starting, balance, balance)
 
 
-def number_of_chunks(chunked: ChunkModel) -> None:
+def chunk_count(chunked: ChunkModel) -> None:
     """Between the fewest and the most chunks admitted."""
     count = cp_model.LinearExpr.sum(list(chunked.chunk.values()))
     chunked.model.add_linear_constraint(count, chunked.ticks.fewest, chunked.ticks.most)

@@ -26,14 +26,14 @@ def build(ticks: ChunkTicks) -> ChunkModel:
     chunk = {arc: model.add_variable(chunk_name(*arc), 0, 1, cat=pulp.LpInteger) for arc in ticks.arcs}
     longest = model.add_variable("longest", 0, ticks.largest_crossing)
     chunked = ChunkModel(ticks, model, chunk, longest)
-    chunks_cover_all_quanta(chunked)
-    number_of_chunks(chunked)
+    chunks_cover(chunked)
+    chunk_count(chunked)
     longest_chunk(chunked)
     minimise_time(chunked)
     return chunked
 
 
-def chunks_cover_all_quanta(chunked: ChunkModel) -> None:
+def chunks_cover(chunked: ChunkModel) -> None:
     """One chunk starts at 0, one ends at n, and where one ends in between the next one starts."""
     quanta = chunked.ticks.quanta
     for position in range(quanta + 1):
@@ -42,7 +42,7 @@ def chunks_cover_all_quanta(chunked: ChunkModel) -> None:
         chunked.model += ending - starting == (position == quanta) - (position == 0)
 
 
-def number_of_chunks(chunked: ChunkModel) -> None:
+def chunk_count(chunked: ChunkModel) -> None:
     """Between the fewest and the most chunks admitted."""
     count = pulp.lpSum(chunked.chunk.values())
     chunked.model += count >= chunked.ticks.fewest

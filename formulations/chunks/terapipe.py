@@ -3,7 +3,7 @@
 Follows equations (5) to (8) of the paper (arXiv 2102.07988) and its public program: caps are the sorted distinct chunk
 times; the scan stops when cap*K exceeds the best value; a cap closer than `gap` to the last one tried is skipped. The
 value of a scheme uses its true maximum, so caps act as filters only. The skip rule makes the program inexact: a skipped
-cap may be followed by a much larger one. Generalised here from sum + (K-1)*max to A*sum t + Z*max u and to a limit on
+cap may be followed by a much larger one. Generalised here from sum + (K-1)*max to A*sum t + Z*max u and to limits on
 the number of chunks.
 """
 
@@ -33,14 +33,15 @@ def terapipe_chunks(
     max_chunks: int | None = None,
     gap: float = PUBLIC_GAP_S,
     max_caps: int = 2000,
+    min_chunks: int = 1,
     over: Callable[[], bool] = lambda: False,
 ) -> ChunkResult:
     """Cut n quanta into chunks by TeraPipe's cap scan.
 
     Parameters
     ----------
-    t, u, A, Z, max_chunks
-        As for `exact.solve_chunks`; TeraPipe itself has u = t, A = batch slices, Z = K-1 and no limit on chunks.
+    t, u, A, Z, max_chunks, min_chunks
+        As for `exact.solve_chunks`; TeraPipe itself has u = t, A = batch slices, Z = K-1 and no limits on chunks.
     gap
         Smallest step between two caps tried, in the unit of u (seconds for the public value 1e-5).
     max_caps
@@ -59,7 +60,7 @@ def terapipe_chunks(
     cost, crossing = checked_pair(t, u)
     if not (gap >= 0 and max_caps >= 1):
         raise InputError("gap, max_caps", (gap, max_caps), "a gap >= 0 and at least one cap")
-    fewest, most = checked_counts(cost.shape[0] - 1, 1, max_chunks)
+    fewest, most = checked_counts(cost.shape[0] - 1, min_chunks, max_chunks)
     paths = CappedPaths(cost, crossing, fewest, most)
     caps = _caps(crossing)
     # A scheme first admitted by a cap has max u = cap; with u = t its sum is at least the cap as well.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from instances.base import Document
+from instances.base import Document, read_text
 from instances.costs.profile import Profile, read_profile
 from instances.errors import InputError
 from instances.units import Seconds
@@ -60,9 +60,13 @@ def resolve_costs(data: Any, base_dir: Path) -> Any:
     if not (isinstance(data, dict) and data.get("kind") == "table" and isinstance(data.get("path"), str)):
         return data
     try:
-        return TableSpec.parse(data).inlined(base_dir).model_dump(mode="json", exclude_none=True)
+        spec = TableSpec.parse(data)
+        read_text(base_dir / data["path"], "path")  # a file that cannot be read is this field's fault
+        return spec.inlined(base_dir).model_dump(mode="json", exclude_none=True)
     except InputError as error:
-        raise InputError(f"costs.{error.field}".rstrip("."), error.value, error.allowed, file=error.file) from None
+        if error.file is not None:
+            raise  # it concerns a place inside that file
+        raise InputError(f"costs.{error.field}".rstrip("."), error.value, error.allowed) from None
 
 
 CostSpec = Annotated[RooflineSpec | FittedSpec | TableSpec, Field(discriminator="kind")]

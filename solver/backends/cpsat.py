@@ -63,7 +63,8 @@ def solve_cpsat(model: cp_model.CpModel, limits: EngineLimits) -> EngineOutcome:
     native, interrupted = _run(solver, model)
     status = known_status(native)
     if status == "infeasible":
-        return _outcome(native, "proved", started)
+        names = [model.proto.variables[index].name for index in solver.sufficient_assumptions_for_infeasibility()]
+        return _outcome(native, "proved", started, core=tuple(names))
     if native == "MODEL_INVALID":
         return _outcome(native, "error", started, message=solver.solution_info())
     stop_reason = _why_stopped(interrupted, limits)
@@ -92,6 +93,7 @@ def _outcome(
     value: float | None = None,
     bound: float | None = None,
     message: str = "",
+    core: tuple[str, ...] = (),
     read: Callable[[Any], float] | None = None,
 ) -> EngineOutcome:
     return EngineOutcome(
@@ -104,6 +106,7 @@ def _outcome(
         version=version("ortools"),
         runtime_s=time.perf_counter() - started,
         message=message,
+        core=core,
         read=read,
     )
 

@@ -89,10 +89,12 @@ def _refused(broken: list[Finding], as_json: bool) -> int:
 
 
 def _program(path: Path, trace: Path | None, as_json: bool) -> int:
-    """A program has the keys of the worked examples; a whole example is taken by its input part."""
+    """A program has the keys of the worked examples; of a whole example its input part, of a result its program."""
     document = read_json(path)
     if isinstance(document, dict) and isinstance(document.get("input"), dict):
         document = document["input"]
+    elif isinstance(document, dict) and isinstance(document.get("program"), dict):
+        document = document["program"]
     with in_file(path):
         program = read_program(document, file=str(path))
     result = run(program, traced=trace is not None)

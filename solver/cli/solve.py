@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from instances.errors import InputError
+from reports import make_folder, report
 from solver.api import check_chunks, solve
 from solver.backends.quiet import standard_output_turned_away
 from solver.cli import options
@@ -38,6 +39,9 @@ def solve_command(
         list[str] | None, typer.Option("--set", metavar="KNOB=VALUE", help="Set a knob of the method; repeatable.")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="R.json", help="Write the result here.")] = None,
+    report_folder: Annotated[
+        Path | None, typer.Option("--report", metavar="DIR", help="Write a page with pictures into this folder.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Add a table with a row for each stage.")] = False,
 ) -> int:
@@ -56,6 +60,9 @@ def solve_command(
     settings = options.pairs("--set", knobs or ())
     find_method(method).settings(settings)
     target = None if out is None else output_file("--out", out)
+    if report_folder is not None:
+        with options.about_option("--report"):
+            make_folder(report_folder)
     problem = read_instance(instance)
     with options.about_option("--chunks"):
         check_chunks(problem, fixed_chunks)
@@ -76,6 +83,11 @@ def solve_command(
     else:
         saved = None if failure or out is None else str(out)
         show(*summary(problem, result, instance_file=str(instance), result_file=saved, verbose=verbose))
+    if report_folder is not None:
+        with interruptible(), progress() as shown, options.about_option("--report"):
+            files = report(result, report_folder, note=shown.note)
+        if not as_json:
+            show(f"report         {files.html}")
     if failure is not None:
         raise failure
     return exit_code(result)
@@ -97,4 +109,4 @@ def exit_code(result: Result) -> int:
         return INTERRUPTED
     if result.status == "infeasible":
         return INFEASIBLE
-    return NO_PLAN if result.plan is None else DONE
+    return NO_PLAN if result.plan is None and result.program is None else DONE

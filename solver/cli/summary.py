@@ -20,7 +20,7 @@ _REASON = 100
 _STOPS = {
     "proved": "proved",
     "gap": "gap reached",
-    "time_limit": "time limit",
+    "time_limit": "time limit (of the whole or of a part)",
     "iterations": "the method came to its end",
     "interrupted": "interrupted",
     "error": "error",
@@ -40,6 +40,8 @@ def summary(
         yield ""
     yield pairs(_facts(result))
     yield "result         " + ("not saved; --out R.json keeps it" if result_file is None else result_file)
+    if result_file is not None and result.program is not None:
+        yield f"replay         waferplan simulate --program {shlex.quote(result_file)}"
     if result_file is not None and result.plan is not None:
         yield f"replay         waferplan simulate {shlex.quote(instance_file)} {shlex.quote(result_file)}"
 
@@ -111,9 +113,29 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     yield "bound", seconds(objective.bound) + meaning
     yield "trivial bound", seconds(objective.trivial_bound)
     yield "gap", percent(objective.gap)
+    yield from _serving(result)
     if objective.bound_scope is not None:
         yield "scope", objective.bound_scope.describe()
+    if objective.value is not None and result.reason is not None:
+        yield "error", one_line(result.reason)
     yield "status", f"{result.status}; stopped: {_STOPS[result.stop_reason]}, after {result.runtime_s:.1f} s"
+
+
+def _serving(result: Result) -> Iterator[tuple[str, str]]:
+    """Numbers of systems that serve token by token."""
+    metrics = result.metrics
+    if metrics is None or result.program is None:
+        return
+    ranks = (metrics.ttft_s, metrics.p50_ttft_s, metrics.p99_ttft_s)
+    yield "first token", f"mean, p50, p99 {', '.join(map(seconds, ranks))}"
+    if metrics.tbt_s is not None:
+        gaps = (metrics.tbt_s, metrics.p50_tbt_s, metrics.p99_tbt_s, metrics.max_tbt_s)
+        yield "between tokens", f"mean, p50, p99, most {', '.join(map(seconds, gaps))}"
+    yield "prompt tokens", f"{metrics.tokens_per_s:.5g}/s, {metrics.computed_tokens_per_s:.5g}/s of them computed"
+    if metrics.expert_bytes is not None:
+        yield "experts read", amount(metrics.expert_bytes)
+    if metrics.good_hit_rate is not None:
+        yield "good hits", percent(metrics.good_hit_rate)
 
 
 def stage_table(instance: Instance, result: Result) -> Table:

@@ -150,7 +150,10 @@ def simulate(
 def _may_start(
     tasks: Int64s, order: Int64s, dies: Int64s, pools: Int64s, settings: Int64s, counters: Int64s, die: int, task: int
 ) -> bool:
-    """Whether it is the task's turn (rule 1) and window and memory let it in (rules 3, 4); inputs are there (2)."""
+    """Whether it is the task's turn, and window and memory let it in; its inputs are there.
+
+    Rules ``die_serial``, ``in_flight_window``, ``memory_admission``.
+    """
     position = dies[die, c.NEXT]
     if dies[die, c.RUNNING] >= 0 or position >= dies[die, c.STOP] or order[position] != task:
         return False
@@ -165,7 +168,7 @@ def _start(
     tasks: Int64s, groups: Int64s, slots: Int64s, dies: Int64s, pools: Int64s, counters: Int64s, agenda: Int64s,
     trace: Int64s, die: int, task: int, now: int,
 ) -> None:  # fmt: skip
-    """Take the task's memory and ask for its fetches (rule 6)."""
+    """Take the task's memory and ask for its fetches (rule ``remote_fetch``)."""
     tasks[task, c.START_PS] = now
     dies[die, c.RUNNING] = task
     dies[die, c.NEXT] += 1
@@ -186,7 +189,10 @@ def _end(
     tasks: Int64s, order: Int64s, groups: Int64s, slots: Int64s, writes: Int64s, dies: Int64s, pools: Int64s,
     settings: Int64s, heap: Int64s, counters: Int64s, agenda: Int64s, task: int, now: int,
 ) -> None:  # fmt: skip
-    """Ask for the task's activation transfer, its spill writes, the releases of its end, in this order."""
+    """Ask for the task's activation transfer, its spill writes, the releases of its end, in this order.
+
+    Rules ``activation_ready``, ``spill_write``, ``release``.
+    """
     die, successor = tasks[task, c.DIE], tasks[task, c.SUCCESSOR]
     tasks[task, c.END_PS] = now
     dies[die, c.RUNNING] = -1
@@ -211,7 +217,7 @@ def _end(
 
 @compiled
 def _receive(tasks: Int64s, order: Int64s, dies: Int64s, heap: Int64s, counters: Int64s, task: int, now: int) -> None:
-    """Note that an activation has arrived for the task."""
+    """Note that an activation has arrived for the task (rule ``activation_ready``)."""
     tasks[task, c.INPUTS] -= 1
     die = tasks[task, c.DIE]
     if dies[die, c.NEXT] < dies[die, c.STOP] and order[dies[die, c.NEXT]] == task:
@@ -220,7 +226,7 @@ def _receive(tasks: Int64s, order: Int64s, dies: Int64s, heap: Int64s, counters:
 
 @compiled
 def _stall(dies: Int64s, counters: Int64s, trace: Int64s, die: int, length: int, now: int) -> None:
-    """Let a die's compute stand still while it serves a fetch (rule 7)."""
+    """Let a die's compute stand still while it serves a fetch (rule ``serve_stall``)."""
     dies[die, c.STALL_PS] += length
     note(trace, counters, c.STALL, die, now, length, 0, 0, 0, 0)
     if dies[die, c.RUNNING] < 0:

@@ -15,7 +15,7 @@ def send(
     settings: Int64s, counters: Int64s, trace: Int64s,
     kind: int, path: int, task: int, units: int, requested: int, ready: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Reserve the links of a transfer (rule 9); return when it starts and when it arrives.
+    """Reserve the links of a transfer (rule ``link_fifo``); return when it starts and when it arrives.
 
     Links are granted in the order of the calls. A host's path is one link without hops; ``one_send_per_die`` and
     ``store_and_forward`` are about the links between dies. With a switch two links are one hop: stored in between, a

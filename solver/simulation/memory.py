@@ -1,4 +1,4 @@
-"""Memories and their queues of waiting writes, compiled (spec section 3, rules 4, 5 and 10)."""
+"""Memories and their queues of waiting writes, compiled (spec section 3, rules ``spill_write`` and ``release``)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def first_fits(writes: Int64s, pools: Int64s, pool: int) -> bool:
 
 @compiled
 def grant(slots: Int64s, writes: Int64s, pools: Int64s, counters: Int64s, trace: Int64s, pool: int, now: int) -> int:
-    """Take the first write out of a memory's queue, and the memory for it (rule 5)."""
+    """Take the first write out of a memory's queue, and the memory for it (rule ``spill_write``)."""
     write = int(pools[pool, c.FIRST])
     slot, units = writes[write, c.SLOT], writes[write, c.UNITS]
     pools[pool, c.FIRST] = writes[write, c.AFTER]
@@ -55,7 +55,7 @@ def grant(slots: Int64s, writes: Int64s, pools: Int64s, counters: Int64s, trace:
 def close(
     groups: Int64s, slots: Int64s, writes: Int64s, pools: Int64s, counters: Int64s, agenda: Int64s, group: int
 ) -> None:
-    """Ask for the release of all memory of one stage of one wave, dies in stage order, hosts last (rule 10)."""
+    """Ask for the release of all memory of a stage's wave, dies in stage order, hosts last (rule ``release``)."""
     groups[group, c.CLOSED] = 1
     at_home = True
     for slot in range(groups[group, c.FIRST_SLOT], groups[group, c.STOP_SLOT]):

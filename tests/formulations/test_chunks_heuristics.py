@@ -61,13 +61,14 @@ def test_single_label_refuses_impossible_counts(chunks: int) -> None:
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(["smooth", "kinked", "arbitrary", "coarse", "gaps"]),
-    most=st.integers(1, 8),
+    counts=st.tuples(st.integers(1, 8), st.integers(1, 8)).map(sorted),
     A=st.sampled_from([0.0, 1.0, 2.5]),
 )
-def test_terapipe_without_gap_is_exact(seed: int, kind: str, most: int, A: float) -> None:
+def test_terapipe_without_gap_is_exact(seed: int, kind: str, counts: list[int], A: float) -> None:
     t, u = random_tables(seed, 8, kind)
-    best = brute_force(t, u, A, 9.0, 1, most)
-    result = terapipe_chunks(t, u, A, 9.0, most, gap=0.0)
+    fewest, most = counts
+    best = brute_force(t, u, A, 9.0, fewest, most)
+    result = terapipe_chunks(t, u, A, 9.0, most, gap=0.0, min_chunks=fewest)
     assert result.value == (None if best is None else pytest.approx(best, rel=1e-9))
 
 

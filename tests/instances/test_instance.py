@@ -274,7 +274,7 @@ def test_errors_in_other_files_name_those(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"config.json: hidden_size: 'x' is not allowed"):
         Instance.load(path)
     path.write_text(json.dumps(small_document(costs={"kind": "table", "path": "none.csv"})), encoding="utf-8")
-    with pytest.raises(InputError, match=r"none.csv: .* existing file"):
+    with pytest.raises(InputError, match=r"small.json: costs.path: .*none.csv.* existing file"):
         Instance.load(path)
 
 

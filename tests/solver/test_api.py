@@ -12,9 +12,12 @@ from solver.api import solve
 from solver.evaluate import Evaluator
 from solver.incumbent import Incumbent
 from solver.limits import Limits
+from solver.replaying import simulate
 from solver.result import Result, relative_gap
+from solver.search import Search
 from tests.builders import small_document, small_instance, small_plan
 from tests.solver.cli.running import waferplan
+from tests.tiny import line
 
 QUICK = Limits(time_s=10)
 
@@ -173,3 +176,88 @@ def test_shapes_that_the_objective_does_not_count_are_cut_too(objective: str) ->
     result = solve(small_instance(workload={"trace": trace}, objective=objective), limits=QUICK)
     assert result.plan is not None
     assert set(result.plan.chunks) == {"1024", "2048"}
+
+
+@pytest.mark.parametrize("method", ["exact", "mocap", "cpp"])
+def test_simulate_gives_the_metrics_of_the_result(method: str) -> None:
+    trace = [{"arrival_s": 0.5, "tokens": 1024, "cached_tokens": 256}, {"arrival_s": 0.0, "tokens": 2048}]
+    for instance in (small_instance(), small_instance(workload={"trace": trace})):
+        result = solve(instance, method, limits=QUICK)
+        assert result.plan is not None
+        replayed = simulate(instance, result.plan)
+        assert result.metrics is not None
+        assert replayed.metrics == result.metrics
+        assert replayed.mean_latency_s == result.metrics.mean_latency_s
+
+
+def test_a_deadlock_has_no_metrics() -> None:
+    instance = small_instance(hardware__die__hbm_bytes="800 kB")
+    replayed = simulate(instance, small_plan(instance))
+    assert replayed.deadlock
+    assert replayed.metrics is None
+
+
+def test_without_a_plan_the_best_failed_one_says_what_it_broke() -> None:
+    result = solve(small_instance(hardware__die__hbm_bytes="400 kB"), "cpp", limits=QUICK)
+    assert (result.status, result.plan, result.metrics) == ("unknown", None, None)
+    (finding,) = result.violations
+    assert (finding.rule, finding.ok, finding.unit) == ("deadlock", False, "bytes")
+    # A chunk of 256 tokens takes 32768 bytes of KV a stage; stage 0 lacks all but a part of them.
+    assert 0 < finding.amount <= 32768
+    assert "stage 0" in finding.where
+    assert result.reason == f"deadlock: {finding.where}"
+
+
+def test_a_value_below_the_bound_is_an_error_and_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    prove = Search.prove
+
+    def wrong(search: Search, time_s: float) -> None:
+        prove(search, time_s)
+        search.incumbent.raise_bound(1.0)
+
+    monkeypatch.setattr(Search, "prove", wrong)
+    result = solve(small_instance(), "cpp", limits=QUICK)
+    assert (result.status, result.stop_reason) == ("feasible", "error")
+    assert result.plan is not None
+    assert result.objective.value is not None
+    assert result.objective.gap is not None
+    assert result.objective.gap < 0
+    assert result.reason is not None
+    assert "below the proved bound, 1.0 s" in result.reason
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(small_document()), encoding="utf-8")
+    people = waferplan("solve", path, "--method", "cpp").out
+    assert "below the proved bound" in " ".join(people.split())
+
+
+def test_parts_of_a_deadline_tell_when_they_are_over() -> None:
+    deadline = Limits(time_s=100.0).start()
+    part = deadline.part(0.5, 0.0)
+    assert not deadline.cuts
+    assert part.over
+    assert deadline.cuts
+    assert not deadline.over
+
+
+def test_a_part_that_its_share_of_the_time_cut_short_is_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = small_instance(hardware__die__hbm_bytes="500 kB", pipeline__max_batch=1)
+    whole = solve(instance, limits=Limits(time_s=None))
+    assert whole.objective.gap is not None
+    assert whole.objective.gap > 1e-4
+    assert whole.stop_reason == "iterations"
+    monkeypatch.setattr("solver.exact.compare.MOST_S", 0.0)
+    assert solve(instance, limits=Limits(time_s=100)).stop_reason == "time_limit"
+
+
+def test_a_cached_prefix_that_fits_nowhere_is_proved_infeasible() -> None:
+    # Weights 28, workspace 5, and at home the KV of 3 cached tokens and of one more: 28 + 5 + 2 * 4 = 41 bytes.
+    workload = {"requests": 1, "tokens": 7, "cached_tokens": 3}
+    host = {"host_bytes": 100, "host_bytes_per_s": 1000}
+    for size, infeasible in ((40, True), (41, False)):
+        die = {"hbm_bytes": size}
+        instance = line((1,), hardware={"die": die, "host": host}, workload=workload, pipeline={"max_chunks": 4})
+        result = solve(instance, limits=QUICK)
+        assert (result.status == "infeasible") == infeasible
+        if infeasible:
+            assert result.reason is not None
+            assert result.reason.startswith("memory_admission")

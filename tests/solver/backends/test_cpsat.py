@@ -127,6 +127,21 @@ def test_enforced_rows_that_overflow_presolve_are_refused() -> None:
         solve_cpsat(model, LIMITS)
 
 
+def test_assumptions_that_cannot_hold_together_are_named() -> None:
+    # With a, x; with b, not x; c is free.
+    model = cp_model.CpModel()
+    a, b, c, x = (model.new_bool_var(name) for name in ("a", "b", "c", "x"))
+    model.add_bool_or([~a, x])
+    model.add_bool_or([~b, ~x])
+    model.add_bool_or([~c, x])
+    model.add_assumptions([a, b])
+    outcome = solve_cpsat(model, LIMITS)
+    assert (outcome.status, outcome.stop_reason, outcome.core) == ("infeasible", "proved", ("a", "b"))
+    model.clear_assumptions()
+    model.add_assumptions([a, c])
+    assert solve_cpsat(model, LIMITS).core == ()
+
+
 def test_wide_rows_without_enforcement_are_solved() -> None:
     # 2^30 (x + 3y) <= 5 * 2^30: of x + y at most 3 + 0 or 2 + 1 fit; both sum to 3.
     model = cp_model.CpModel()

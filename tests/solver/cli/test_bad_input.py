@@ -63,12 +63,21 @@ FIELDS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("cost model", {"costs": {"kind": "guess"}}, ("costs", "guess", "roofline")),
     ("model as text", {"model": "llama3-70b"}, ("model", "'llama3-70b'", "an object")),
     ("unknown model", {"model": {"name": "llama"}}, ("model.name", "'llama'", "llama3-70b")),
-    ("config that is not there", {"model": {"huggingface": "no.json"}}, ("no.json", "existing file")),
-    ("path with a null byte", {"model": {"huggingface": "a\0b"}}, ("a", "readable")),
+    (
+        "config that is not there",
+        {"model": {"huggingface": "no.json"}},
+        ("bad.json: model.huggingface", "no.json", "existing file"),
+    ),
+    ("folder as a config", {"model": {"huggingface": "."}}, ("bad.json: model.huggingface", "readable", "directory")),
+    ("path with a null byte", {"model": {"huggingface": "a\0b"}}, ("bad.json: model.huggingface", "readable")),
     ("trace that is not there", {"workload": {"trace": "no.jsonl"}}, ("workload.trace", "no.jsonl", "existing file")),
     ("trace path with a null byte", {"workload": {"trace": "a\0b"}}, ("workload.trace", "readable")),
     ("empty trace", {"workload": {"trace": []}}, ("workload", "[]", "at least one request")),
-    ("table that is not there", {"costs": {"kind": "table", "path": "no.csv"}}, ("no.csv", "existing")),
+    (
+        "table that is not there",
+        {"costs": {"kind": "table", "path": "no.csv"}},
+        ("bad.json: costs.path", "no.csv", "existing file"),
+    ),
     (
         "layers without a formula",
         {"model__kinds__layer__attention": {"kind": "linear", "name": "mamba", "parameters": 1}},
@@ -93,6 +102,8 @@ FILES: list[tuple[str, bytes | None, tuple[str, ...]]] = [
     ("list", b"[1, 2]", ("[1, 2]", "object")),
     ("text", b'"x"', ("'x'", "object")),
     ("null", b"null", ("object",)),
+    ("unended text", b'{"name": "abc', ("Unterminated string starting at column 10",)),
+    ("line break in a text", b'{"name":\n "a\nb"}', ("Invalid control character at line 2, column 4",)),
     ("NaN", TEXT.replace('"64 MB"', "NaN").encode(), ("hardware.die.hbm_bytes", "NaN")),
     ("Infinity", TEXT.replace('"64 MB"', "Infinity").encode(), ("hardware.die.hbm_bytes", "Infinity")),
     ("number beyond doubles", TEXT.replace('"64 MB"', "1e400").encode(), ("hbm_bytes", "inf", "finite")),
@@ -203,6 +214,13 @@ def test_bad_option_of_solve(instance_file: Path, options: list[str], parts: tup
 )
 def test_bad_command_line(arguments: list[str], parts: tuple[str, ...]) -> None:
     refused(waferplan(*arguments), *parts)
+
+
+def test_a_place_inside_a_table_is_named_with_the_table(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("chunk,prefix,seconds\n1,2\n", encoding="utf-8")
+    path = tmp_path / "instance.json"
+    path.write_text(json.dumps(small_document(costs={"kind": "table", "path": "t.csv"})), encoding="utf-8")
+    refused(waferplan("solve", path), "t.csv: line 2: '1,2'", "3 cells")
 
 
 def test_config_without_a_needed_field(tmp_path: Path) -> None:
