@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,11 +18,12 @@ from reports.figures.mesh import mesh_figure
 from reports.figures.progress import progress_figure
 from reports.figures.timeline import MOST_MARKS, timeline_figure
 from reports.footer import footer_text
-from reports.numbers import byte_text, share_text, time_text
-from reports.result_tables import methods_table, results_table, sensitivity_table, stage_table, time_cell
+from reports.numbers import share_text, time_text
+from reports.result_tables import methods_table, results_table, sensitivity_table, stage_table
 from reports.sensitivity import sensitivities
 from reports.source import Replayed, replay_of
-from reports.wording import STATUS, STOPS, asked, assumptions, decided
+from reports.summary import FIRST, summary_section
+from reports.wording import assumptions
 from solver.result import Result
 
 
@@ -38,9 +40,6 @@ class _Part:
     files: tuple[str, str]
 
 
-_FIRST = "Summary"
-
-
 def result_page(results: Sequence[Result], files: Sequence[tuple[str, str]]) -> Page:
     """All about one or several results.
 
@@ -54,7 +53,13 @@ def result_page(results: Sequence[Result], files: Sequence[tuple[str, str]]) -> 
     if len(parts) > 1:
         sections.append(_together(parts))
     for part in parts:
-        own = [_summary(part), *_pictures(part), _methods(part), _assumed(part), _repeat(part)]
+        own = [
+            summary_section(part.instance, part.result),
+            *_pictures(part),
+            _methods(part),
+            _assumed(part),
+            _repeat(part),
+        ]
         sections += [_numbered(section, part) for section in own]
     names = list(dict.fromkeys(part.instance.name for part in parts))
     methods = list(dict.fromkeys(part.result.method for part in parts))
@@ -77,7 +82,7 @@ def _numbered(section: Section, part: _Part) -> Section:
     """Figures and headings of one of several results get its number."""
     figures = [replace(figure, name=f"{part.prefix}{figure.name}") for figure in section.figures]
     title = f"{part.name}: {section.title.lower()}" if part.name else section.title
-    link = None if not part.name else part.name if section.title == _FIRST else ""
+    link = None if not part.name else part.name if section.title == FIRST else ""
     return replace(section, title=title, figures=figures, link=link)
 
 
@@ -100,61 +105,6 @@ def _together(parts: Sequence[_Part]) -> Section:
     return Section("Side by side", figures=figures, tables=[results_table([part.result for part in parts])])
 
 
-def _summary(part: _Part) -> Section:
-    result, objective = part.result, part.result.objective
-    paragraphs = [f"Asked: {asked(part.instance)}"]
-    if result.plan is not None:
-        paragraphs.append(f"Decided: {decided(result.plan)}")
-    elif result.program is not None:
-        paragraphs.append(
-            "The answer is a program that no plan can express; it is in the result file, without pictures."
-        )
-    elif result.reason:
-        paragraphs.append(f"No plan: {result.reason}")
-    for finding in result.violations:
-        paragraphs.append(f"Broken rule {finding.rule}: {finding.where} (by {finding.amount:.6g} {finding.unit})")
-    name = objective.name.replace("_", " ")
-    stop = f"stopped: {STOPS[result.stop_reason]}, after {result.runtime_s:.1f} s"
-    facts = [
-        Fact("value", time_cell(objective.value), "objective.value", f"{name}, measured by replay"),
-        Fact("bound", time_cell(objective.bound), "objective.bound", "no plan in scope is better; proved"),
-        Fact("gap", Cell(share_text(objective.gap), objective.gap), "objective.gap", "(value − bound) / value"),
-        Fact("trivial bound", time_cell(objective.trivial_bound), "objective.trivial_bound", "for comparison"),
-        Fact("status", words(STATUS[result.status]), "status", stop),
-    ]
-    if objective.bound_scope is not None:
-        facts.append(Fact("scope of the bound", words(objective.bound_scope.describe())))
-    return Section(_FIRST, paragraphs, [*facts, *_metrics(result)])
-
-
-def _metrics(result: Result) -> Iterator[Fact]:
-    metrics = result.metrics
-    if metrics is None:
-        return
-    for label, key in (("mean latency", "mean"), ("median latency", "p50"), ("95th percentile", "p95")):
-        yield Fact(label, time_cell(getattr(metrics, f"{key}_latency_s")), f"metrics.{key}_latency_s")
-    yield Fact("makespan", time_cell(metrics.makespan_s), "metrics.makespan_s")
-    tokens = Cell(f"{metrics.tokens_per_s:,.0f} tokens/s".replace(",", "\u202f"), metrics.tokens_per_s)
-    yield Fact("throughput", tokens, "metrics.tokens_per_s", f"{metrics.throughput_rps:.4g} requests/s")
-    bubble = metrics.bubble
-    for label, part, note in (
-        ("bubble", "makespan", "idle share of the makespan, all dies in use"),
-        ("bubble, own span", "span", "idle share between a die's first start and last end"),
-        ("bubble, steady", "steady", "idle share while all dies are at work"),
-    ):
-        share = getattr(bubble, part)
-        yield Fact(label, Cell(share_text(share), share), f"metrics.bubble.{part}", note)
-    moved = f"{byte_text(metrics.byte_hops)} times hops"
-    yield Fact("bytes over links", Cell(byte_text(metrics.link_bytes), metrics.link_bytes), "metrics.link_bytes", moved)
-    for label, key in _SERVING.items():
-        value = getattr(metrics, key)
-        if value is not None:
-            yield Fact(label, time_cell(value), f"metrics.{key}")
-
-
-_SERVING = {"time to first token": "ttft_s", "time between tokens": "tbt_s"}
-
-
 def _pictures(part: _Part) -> Iterator[Section]:
     view, result = part.view, part.result
     if view is None:
@@ -162,7 +112,8 @@ def _pictures(part: _Part) -> Iterator[Section]:
     usage, value = usage_of(view), result.objective.value
     found = [] if value is None else sensitivities(part.instance, view.plan, value)
     tables = [sensitivity_table(found)] if found else []
-    yield Section("What binds", [verdict(view, usage, found)], usage_facts(usage), tables=tables)
+    paragraphs = [verdict(view, usage, found), *_differs(view)]
+    yield Section("What binds", paragraphs, usage_facts(usage), tables=tables)
     stages = stage_table(part.instance, result)
     yield Section("Placement", figures=[mesh_figure(view)], tables=[] if stages is None else [stages])
     yield Section("Timeline", figures=[timeline_figure(view, max(1000, MOST_MARKS // part.count))])
@@ -171,11 +122,36 @@ def _pictures(part: _Part) -> Iterator[Section]:
     yield Section("Chunks", figures=[sizes_figure(named), times_figure(named)])
 
 
+def _differs(view: Replayed) -> Iterator[str]:
+    """A warning where the replay is not the one that the result's numbers come from."""
+    metrics = view.result.metrics
+    if metrics is not None and not math.isclose(metrics.makespan_s, view.makespan_s, rel_tol=1e-9):
+        yield (
+            f"Warning: replayed now, the plan has a makespan of {time_text(view.makespan_s)}, in the result it is "
+            f"{time_text(metrics.makespan_s)}. The result was made by another version, or changed."
+        )
+
+
 def _methods(part: _Part) -> Section:
     progress = progress_figure(part.result)
-    paragraphs = [] if progress is not None else ["The result keeps no trace of the search."]
+    paragraphs = list(_against_others(part.result))
+    if progress is None:
+        paragraphs.append("The result keeps no trace of the search.")
     figures = [] if progress is None else [progress]
     return Section("Methods and search", paragraphs, figures=figures, tables=[methods_table(part.result)])
+
+
+def _against_others(result: Result) -> Iterator[str]:
+    """The best of the methods that ran beside this one."""
+    value = result.objective.value
+    others = [(row.value, row.method) for row in result.compared if row.value is not None]
+    if value is not None and others and value > 0:
+        best, method = min(others)
+        loss = best / value - 1
+        far = f"{share_text(abs(loss))} {'above' if loss >= 0 else 'below'} this plan's value"
+        yield f"Best of the other methods that have a plan ({len(others)}): {method}, {far}."
+    elif value is not None and result.compared:
+        yield f"None of the other methods ({len(result.compared)}) has a plan."
 
 
 def _assumed(part: _Part) -> Section:

@@ -23,6 +23,8 @@ SMALLER = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Largest chunks tried, between that of the fastest cuts (1) and that of equal chunks (0): workspace takes room."""
 
 
+MOST_QUANTA = 400
+"""Quanta of a request on the grid of the cuts that are looked for."""
 UNLIMITED_BYTES = 1e15
 """Memory that no request fills."""
 
@@ -114,13 +116,18 @@ class Length:
         Fastest first; empty where the quantum leaves no such cuts.
         """
         setting = self.setting
-        search = make_search(setting, setting.resized(self.tokens, host=False, unlimited=True))
-        quanta = search.tables.grid(self.shape).quanta
+        unlimited = setting.resized(self.tokens, host=False, unlimited=True)
+        fine = make_search(setting, unlimited)
+        quanta = fine.tables.grid(self.shape).quanta
         count = min(setting.chunks or setting.instance.pipeline.max_chunks, quanta)
         if setting.chunks is not None and setting.chunks > quanta:
             return []
-        equal = search.equal_sizes(self.shape, count)
+        equal = fine.equal_sizes(self.shape, count)
         tried = [equal]
+        # Tables grow with the square of the quanta: cuts are looked for on a coarser grid where there are many.
+        coarser = unlimited.pipeline.chunk_quantum * max(1, min(-(-quanta // MOST_QUANTA), quanta // count))
+        pipeline = unlimited.pipeline.model_copy(update={"chunk_quantum": coarser})
+        search = make_search(setting, unlimited.model_copy(update={"pipeline": pipeline}))
         bounds = TimeBounds(search.instance, search.tables, setting.chunks)
         largest: int | None = None
         for share in SMALLER[:-1]:
@@ -134,10 +141,10 @@ class Length:
                 tried.append(sizes)
         layers, placement = self.layout
         plans = [
-            search.plan(setting.batch, {self.shape[0] - self.shape[1]: sizes}, layers, placement)
+            fine.plan(setting.batch, {self.shape[0] - self.shape[1]: sizes}, layers, placement)
             for sizes in dict.fromkeys(tried)
         ]
-        values = search.evaluator.values(plans)
+        values = fine.evaluator.values(plans)
         known = [Reference(plan, value) for plan, value in zip(plans, values, strict=True) if value is not None]
         return sorted(known, key=lambda reference: reference.value_s)
 

@@ -1,4 +1,4 @@
-"""KV tiering as a method: reuse from the host, or active requests that spill to it."""
+"""KV tiering as a method: reuse from the host, or active requests that spill to it; prompts alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _reused(search: Search, host_bytes: int, host_bytes_per_s: float) -> None:
     tier = Tier(setting, host_bytes_per_s, knobs["block"])
     memory, cache = Memory(setting.cost, setting.free_bytes), HostCache(host_bytes, setting)
     scheduler = Tiered(tier, memory, cache, requests, knobs["chunk"], knobs["decide"])
-    log = setting.run(scheduler, setting.jobs(1))
+    log = setting.run(scheduler, setting.prompts())
     longest = max(request.tokens for request in requests)
     search.details.update(
         crossover_tokens=tier.crossover(longest),

@@ -16,8 +16,9 @@ from solver.search import Search
 from solver.serving.batching import Batching
 from solver.serving.jobs import Batch, Log, Piece
 from solver.serving.memory import Memory
-from solver.serving.sarathi import Sarathi, measured
+from solver.serving.sarathi import Sarathi
 from solver.serving.setting import Setting, answer, setting_of
+from solver.serving.tokens import measured
 
 GROUPS = {"4": (1, 2, 4), "12": (1, 2, 4, 6, 12), "16": (1, 2, 4, 8, 16), "24": (1, 2, 4, 8, 24)}
 """Groups of a cohort of at most 512, 1024, 2048, ... tokens, and of larger ones, by the number of stages asked for."""

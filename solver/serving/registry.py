@@ -15,7 +15,7 @@ _RUNNING = Knob(128, "requests that run at a time (max_num_seqs)", least=1)
 SERVING = (
     Method(
         "sarathi",
-        "Sarathi-Serve: decodes first, prompts in chunks up to a token budget; a program in place of a plan",
+        "Sarathi-Serve (its sarathi_scheduler.py): decodes first, prompts in chunks up to a token budget; a program",
         sarathi,
         {
             "budget": Knob(
@@ -34,7 +34,7 @@ SERVING = (
     ),
     Method(
         "layered",
-        "layered prefill: prompts pass one group of layers an iteration, experts are read once a cohort; a program",
+        "layered prefill (arXiv 2510.08055): a group of layers an iteration, experts are read once a cohort; a program",
         layered,
         {
             "largest": Knob(8192, "tokens of a cohort (max-num-batched-tokens)", least=1),
@@ -47,7 +47,7 @@ SERVING = (
     ),
     Method(
         "gllm",
-        "gLLM: prompt tokens throttled by what waits and what memory is free, decodes in equal parts; a program",
+        "gLLM (its scheduler.py): prompts throttled by what waits and what memory is free, decodes in parts; a program",
         gllm,
         {
             "maxp": Knob(8192, "prompt tokens of an iteration at most", least=1),
@@ -80,7 +80,7 @@ SERVING = (
     ),
     Method(
         "wavepp",
-        "WavePP: prefixes that all stages can reuse, room reserved, waves sized to keep the pipeline full; a program",
+        "WavePP (arXiv 2609.35263): prefixes all stages have, room reserved, waves that fill the pipeline; a program",
         wavepp,
         {
             "admission": Knob("overlapped", "beside execution, or before each wave", ("overlapped", "blocking")),
@@ -99,7 +99,9 @@ SERVING = (
             "largest": Knob(8192, "tokens of a wave at most", least=1),
             "smallest": Knob(1024, "tokens that the budget is not halved below", least=1),
             "target": Knob(0, "waves that fill the pipeline; 0: as many as stages", least=0),
-            "deadline_ms": Knob(5.0, "how long a wave that is not full waits for requests on their way in", least=0),
+            "deadline_ms": Knob(
+                5.0, "how long a wave that is not full waits for requests on their way in", least=0, most=1e9
+            ),
             "held": Knob(0, "requests that hold cache state at a time (lease limit); 0: twice the stages", least=0),
             "headroom": Knob(1 << 20, "tokens to compute of those requests at most", least=1),
             "block": Knob(64, "tokens of a block", least=1),

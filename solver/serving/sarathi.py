@@ -8,9 +8,8 @@ from solver.search import Search
 from solver.serving.batching import Batching
 from solver.serving.jobs import Batch, Job, Log, Piece
 from solver.serving.memory import Memory
-from solver.serving.served import mean, nearest_rank, token_times
 from solver.serving.setting import Setting, answer, setting_of
-from solver.simulation.network import PICOSECONDS_PER_S
+from solver.serving.tokens import measured
 
 LADDER = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 """Budgets of the sweep."""
@@ -94,22 +93,3 @@ def _swept(search: Search) -> int:
     kept = [row["budget_tokens"] for row in rows if row["reason"] is None and (row["p99_tbt_s"] or 0) <= target_s]
     search.details["largest_within_target_tokens"] = max(kept, default=None)
     return max(kept, default=LADDER[0])
-
-
-def measured(log: Log) -> dict[str, float | None]:
-    """The dial's two sides, in the scheduler's times."""
-    ends = [iteration.ends_ps[-1] for iteration in log.iterations]
-    tokens = token_times(log.iterations, ends)
-    first = [times[0] - log.jobs[job].arrival_ps / PICOSECONDS_PER_S for job, times in tokens.at_s.items()]
-    gaps = tokens.gaps_s()
-    makespan = max(ends, default=0) / PICOSECONDS_PER_S
-    produced = sum(job.produced for job in log.jobs)
-    return {
-        "ttft_s": mean(first),
-        "p99_ttft_s": nearest_rank(first, 99),
-        "p50_tbt_s": nearest_rank(gaps, 50),
-        "p99_tbt_s": nearest_rank(gaps, 99),
-        "max_tbt_s": max(gaps, default=None),
-        "output_tokens_per_s": produced / makespan if makespan else None,
-        "prompt_tokens_per_s": sum(job.prompt for job in log.jobs) / makespan if makespan else None,
-    }

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from instances.instance import Instance
 from solver.result import Bubble, Metrics
-from solver.serving.jobs import Iteration, Log
+from solver.serving.jobs import Log
+from solver.serving.tokens import Tokens, mean, nearest_rank, token_times
 from solver.simulation.network import PICOSECONDS_PER_S
 from solver.simulation.program_file import read_program
 from solver.simulation.replay import Replay, replay
@@ -37,38 +35,6 @@ class Served:
     metrics: Metrics
     value: float
     error_s: float
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """When tokens came out, by request: seconds of each."""
-
-    at_s: Mapping[int, Sequence[float]]
-
-    def gaps_s(self) -> list[float]:
-        """Times between successive tokens of a request, all requests."""
-        return [later - earlier for times in self.at_s.values() for earlier, later in pairwise(times)]
-
-
-def token_times(iterations: Sequence[Iteration], ends_ps: Sequence[int]) -> Tokens:
-    """When tokens came out, given the end of each iteration at the last stage."""
-    times: dict[int, list[float]] = defaultdict(list)
-    for iteration, end in zip(iterations, ends_ps, strict=True):
-        for piece in iteration.batch.pieces:
-            if piece.emits:
-                times[piece.job].append(end / PICOSECONDS_PER_S)
-    return Tokens(times)
-
-
-def nearest_rank(values: Sequence[float], percent: int) -> float | None:
-    """Percentile by nearest rank; None of nothing."""
-    ranked = sorted(values)
-    return ranked[max(1, math.ceil(percent * len(ranked) / 100)) - 1] if ranked else None
-
-
-def mean(values: Sequence[float]) -> float | None:
-    """Mean; None of nothing."""
-    return math.fsum(values) / len(values) if values else None
 
 
 def judge(
@@ -105,10 +71,10 @@ def judge(
 def _metrics(
     replayed: Replay, log: Log, latencies: list[float], tokens: Tokens, expert_bytes: float, extra: Mapping[str, Any]
 ) -> Metrics:
-    makespan, bubbles = replayed.makespan_s, replayed.bubbles
-    assert makespan and bubbles is not None
+    makespan = replayed.makespan_s
+    assert makespan
     ranks = {f"p{percent}_latency_s": nearest_rank(latencies, percent) for percent in (50, 95, 99)}
-    first = [times[0] - log.jobs[job].arrival_ps / PICOSECONDS_PER_S for job, times in tokens.at_s.items()]
+    first = tokens.first_s(log.jobs)
     gaps = tokens.gaps_s()
     prompt = sum(job.prompt for job in log.jobs)
     produced = sum(job.produced for job in log.jobs)
@@ -121,7 +87,7 @@ def _metrics(
         "prompt_tokens_per_s": prompt / makespan,
         "computed_tokens_per_s": sum(job.computed for job in log.jobs) / makespan,
         "output_tokens_per_s": produced / makespan if produced else None,
-        "bubble": Bubble(makespan=bubbles.makespan or 0.0, span=bubbles.span or 0.0, steady=bubbles.steady),
+        "bubble": _bubble(replayed, len(log.jobs), len(log.iterations)),
         "peak_memory_bytes": tuple(replayed.peak_memory_bytes),
         "link_bytes": sum(link.size_bytes for link in replayed.links),
         "byte_hops": replayed.byte_hops,
@@ -137,3 +103,26 @@ def _metrics(
         **extra,
     }
     return Metrics(**measured)
+
+
+def _bubble(replayed: Replay, requests: int, iterations: int) -> Bubble:
+    """Idle shares of the dies, by the tasks of iterations alone: the others compute nothing, and may start early."""
+    program, run = replayed.program, replayed.run
+    mine = (program.wave >= requests) & (program.wave < requests + iterations)
+    # Tasks are numbered by wave, here iteration, and stage.
+    duration, start, computes, end = (
+        times[mine].reshape(iterations, program.stages)
+        for times in (program.duration_ps, run.start_ps, run.compute_start_ps, run.end_ps)
+    )
+    first, last = start.min(axis=0), end.max(axis=0)
+    busy, low, high = int(duration.sum()), int(first.max()), int(last.min())
+    inside = np.maximum(np.minimum(computes + duration, high) - np.maximum(computes, low), 0)
+    return Bubble(
+        makespan=_idle_share(busy, program.stages * int(end.max())) or 0.0,
+        span=_idle_share(busy, int((last - first).sum())) or 0.0,
+        steady=_idle_share(int(inside.sum()), program.stages * (high - low)),
+    )
+
+
+def _idle_share(busy: int, available: int) -> float | None:
+    return 1 - busy / available if available > 0 else None

@@ -63,6 +63,13 @@ class Setting:
         """Fresh requests."""
         return jobs_of(self.instance.workload.all_requests(), default_output)
 
+    def prompts(self) -> list[Job]:
+        """Fresh requests of which only the prompts are served: a worker for prefill alone, as in split serving."""
+        jobs = self.jobs(1)
+        for job in jobs:
+            job.output = 1
+        return jobs
+
     def run(self, scheduler: Scheduler, jobs: list[Job]) -> Log:
         """Serve all requests, in the times that the scheduler counts with."""
         clock = PipelineClock(network_of(self.instance, self.placement))
@@ -93,8 +100,10 @@ def setting_of(search: Search, largest: int) -> Setting:
         allowed = f"{hardware.link_bytes_per_s:g}, as all links: a program has one speed of links"
         raise InputError("hardware.wafer_link_bytes_per_s", hardware.seam_bytes_per_s, allowed)
     layers, placement = pipeline_layout(search)
-    cost = IterationCost(search.instance, layers, placement)
-    return Setting(search.instance, layers, placement, cost, largest, lambda: search.deadline.over)
+    cost, requests = IterationCost(search.instance, layers, placement), search.evaluator.requests
+    # No iteration has more than all prompts and a decode of each request; its workspace is memory that KV could use.
+    most = min(largest, sum(request.tokens + 1 for request in requests))
+    return Setting(search.instance, layers, placement, cost, most, lambda: search.deadline.over)
 
 
 def answer(search: Search, outcome: Served | str) -> None:

@@ -14,7 +14,7 @@ from instances.rules import Finding
 from reports import report
 from reports.inputs import Records
 from solver.capacity.result import CapacityResult
-from solver.result import Result
+from solver.result import Compared, Result
 from tests.reports.pages import Read, read_page
 from tests.reports.results import named, one_stage_result, planless_result, small_result, spilling_result
 from tests.solver.benchmark.making import record
@@ -201,3 +201,19 @@ def test_broken_rules_are_named(tmp_path: Path) -> None:
     finding = Finding(rule="deadlock", ok=False, amount=1e9, unit="bytes", where="stage 3 waits")
     result = planless_result().model_copy(update={"violations": (finding,)})
     assert "Broken rule deadlock: stage 3 waits (by 1e+09 bytes)" in page_of(result, tmp_path).text
+
+
+def test_the_best_other_method_is_named(tmp_path: Path) -> None:
+    # mocap takes 1.2 times as long, gpipe has no plan
+    text = page_of(small_result(), tmp_path / "a").text
+    assert "Best of the other methods that have a plan (1): mocap, 20.00 % above this plan's value." in text
+    alone = small_result().model_copy(update={"compared": (Compared(method="gpipe", value=None),)})
+    assert "None of the other methods (1) has a plan." in page_of(alone, tmp_path / "b").text
+
+
+def test_a_result_of_another_replay_is_called_so(tmp_path: Path) -> None:
+    result = small_result()
+    assert result.metrics is not None
+    slower = result.metrics.model_copy(update={"makespan_s": 2 * result.metrics.makespan_s})
+    assert "Warning" not in page_of(result, tmp_path / "a").text
+    assert "Warning: replayed now" in page_of(result.model_copy(update={"metrics": slower}), tmp_path / "b").text

@@ -1,4 +1,7 @@
-"""WavePP as a method, with the four cumulative rows of its ablation and a budget in predicted time beside it."""
+"""WavePP as a method, with the four cumulative rows of its ablation and a budget in predicted time beside it.
+
+Prompts alone are served: output tokens of a trace are left to other workers, as in the paper.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from instances.workload import Request
 from solver.search import Search
 from solver.serving.jobs import Log
 from solver.serving.kv_tier import checked_prefixes
-from solver.serving.sarathi import measured
 from solver.serving.setting import Setting, answer, setting_of
+from solver.serving.tokens import measured
 from solver.serving.wavepp.admission import Admission, Control
 from solver.serving.wavepp.cache import StageCache
 from solver.serving.wavepp.scheduler import WavePP, Waves, prefix_of
@@ -89,7 +92,7 @@ def run(setting: Setting, knobs: dict[str, Any]) -> tuple[Log, WavePP]:
         blocking=knobs["admission"] == "blocking",
         preempts=knobs["stall"] == "preempt",
     )
-    return setting.run(scheduler, setting.jobs(1)), scheduler
+    return setting.run(scheduler, setting.prompts()), scheduler
 
 
 def caches_of(setting: Setting, block: int, snapshot: int) -> tuple[list[int], list[StageCache]]:
@@ -126,7 +129,7 @@ def seed_caches(caches: list[StageCache], requests: list[Request], block: int) -
 
 def good_hit_rate(scheduler: WavePP) -> float | None:
     """Share of the requests with an expected prefix that reused at least 80 % of it; None without any."""
-    hits = scheduler.hits
+    hits = scheduler.hits.values()
     return sum(hits) / len(hits) if hits else None
 
 

@@ -70,7 +70,7 @@ class WavePP:
         self.admission, self.cost, self.waves = admission, cost, waves
         self.requests, self.block_bytes, self.blocking = requests, tuple(block_bytes), blocking
         self.block, self.preempts, self.preemptions = admission.block, preempts, 0
-        self.hits: list[bool] = []
+        self.hits: dict[int, bool] = {}
         self._known = {f"prefix {request.prefix_id}" for request in requests if _seeded(request)}
         self._entries: dict[int, Entry] = {}
         self._inside = 0
@@ -109,7 +109,7 @@ class WavePP:
         for entry in (*self.admission.running, *self.admission.queue):
             if entry.total > least:
                 return f"memory: request {entry.job.index} needs {entry.total} blocks of KV; a stage has {least}"
-        held = [entry for entry in self.admission.running if entry.began]
+        held = [entry for entry in self.admission.running if entry.began and entry.left]
         stage = min(range(len(caches)), key=lambda number: caches[number].free + caches[number].evictable)
         blocks = sum(caches[stage].active.values())
         names = ", ".join(str(entry.job.index) for entry in held)
@@ -185,7 +185,7 @@ class WavePP:
     def _begin(self, entry: Entry) -> None:
         self.admission.begin(entry)
         if entry.expected:
-            self.hits.append(entry.start >= GOOD_HIT * entry.expected)
+            self.hits[entry.job.index] = entry.start >= GOOD_HIT * entry.expected
 
     def _budget(self, ready: list[Entry]) -> float:
         """Tokens, or seconds in mode "time", of the next wave."""

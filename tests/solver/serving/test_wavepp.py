@@ -76,7 +76,7 @@ def test_a_prefix_is_computed_once() -> None:
     # 40 tokens take 1 + 10 s; the second reuses 32 and takes 1 + 2 s.
     assert end_s(log) == pytest.approx(33.0)
     assert [job.computed for job in log.jobs] == [40, 8]
-    assert scheduler.hits == [True]
+    assert scheduler.hits == {1: True}
 
 
 def test_seeded_prefixes_are_there_from_the_start() -> None:
@@ -146,7 +146,7 @@ def test_leases_and_escrow_beat_none_under_cache_pressure() -> None:
     # With leases each prefix is computed once, and the nine other requests compute 24 tokens each: 24 waves of 5 s.
     assert [sum(job.computed for job in log.jobs) for log in (leases, none)] == [3 * 56 + 9 * 24, 576]
     assert [end_s(log) for log in (leases, none)] == pytest.approx([120.0, 180.0])
-    assert (sum(protected.hits), sum(unprotected.hits)) == (9, 3)
+    assert (sum(protected.hits.values()), sum(unprotected.hits.values())) == (9, 3)
     # Where all progress alike, too many start, stall and give way: what they computed is computed again.
     again, preempting = served(pressed(), "admission", packing="equal", held=4, stall="preempt")
     alike, _ = served(pressed(), "leases", packing="equal", held=4)
