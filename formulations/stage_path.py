@@ -8,6 +8,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
+from formulations.mean_stage import mean_work
 from formulations.tables import StageTables, Table, fastest_die
 from instances.costs import RooflineSpec
 from instances.gathering import Gathered
@@ -77,21 +78,17 @@ def stage_path(
     """The path over the ``heaviest`` stages; for a free layer split the average stage, without crossings.
 
     With a free split the completion is at least the path that stays at stage s, for every s, hence at least their
-    average: the whole model's time shared equally (transfers in and out happen on every path).
+    average (``mean_stage``; transfers in and out happen on every path).
     """
     instance = tables.instance
     stages, split, die = instance.pipeline.stages, instance.fixed_layers, fastest_die(instance)
-    layers = instance.model.layer_count
     grid = tables.grid(shape)
     chunk = grid.tokens[None, :] - grid.tokens[:, None]
     admitted = (chunk > 0) & (chunk <= largest_chunk_tokens)
     hop = tables.transfer(size, shape)
     if split is None:
-        whole = tables.stage(die, 0, layers, size, shape, head=True)
-        # Fitted and measured costs have the overheads in them, and share them like the rest.
-        overhead = die.chunk_overhead_s if isinstance(instance.costs, RooflineSpec) else 0.0
-        work = (whole - overhead) / stages + overhead
-        hops = (stages - 1) / 2 * np.where(np.isfinite(hop), hop, 0.0)
+        work, unequal = mean_work(tables, size, shape)
+        hops = (0.0 if unequal else (stages - 1) / 2) * np.where(np.isfinite(hop), hop, 0.0)
         return StagePath(np.where(admitted, work, np.inf), np.zeros_like(work), hops, None, hops[:, -1])
     parts = _parts(split)
     plain = [tables.stage(die, *part, size, shape, head=False) for part in parts]

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from formulations.bounds import BatchBound, TimeBounds
+from formulations.mean_stage import mean_work
 from formulations.tables import StageTables
 from instances.instance import Instance
 from solver.evaluate import Evaluator
 from tests.brute_force import cut_lists, every_plan
+from tests.builders import small_instance
 from tests.tiny import ONE_KIND, line
 
 OBJECTIVES = ("makespan", "mean_latency", "p95_latency")
@@ -205,3 +207,33 @@ def test_lengths_beyond_the_weighted_quanta_do_not_spoil_the_climb() -> None:
     instance = Instance.load(path)
     found = TimeBounds(instance, StageTables(instance))
     assert [found.batch(batch).bound_s is not None for batch in (2, 3)] == [True, True]
+
+
+@pytest.mark.parametrize("slow", [1, 2])
+def test_slow_dies_count_for_less_where_the_split_is_free(slow: int) -> None:
+    """Four dies, ``slow`` of them at half speed: the work is shared by 4 - slow/2 dies in place of 4."""
+    dies = [{"at": [0, column], "peak_flops": "0.5 TFLOP/s", "hbm_bytes_per_s": "0.5 TB/s"} for column in range(slow)]
+    changes: dict[str, Any] = {
+        "hardware__rows": 1,
+        "hardware__columns": 4,
+        "hardware__die__layer_overhead_s": 0,
+        "hardware__die__chunk_overhead_s": 0,
+        "model__layers": [{"pattern": ["layer"], "repeat": 8}],
+        "model__vocab": 1,
+        "workload": {"requests": 16, "tokens": 1024},
+        "pipeline__chunk_quantum": 512,
+        "pipeline__max_chunks": 2,
+        "pipeline__max_batch": 1,
+        "pipeline__layers": "free",
+    }
+    unlike = small_instance(**changes, hardware__dies=dies)
+    means = [mean_work(StageTables(found), 1, (1024, 0))[0] for found in (small_instance(**changes), unlike)]
+    assert means[1][0, 1] == pytest.approx(means[0][0, 1] * 4 / (4 - slow / 2), rel=1e-9)
+    alike, bound = _bound(small_instance(**changes)).bound_s, _bound(unlike).bound_s
+    assert alike is not None
+    assert bound is not None
+    # One layer of eight cannot be cut, so a single slow die need not show.
+    assert bound > alike if slow > 1 else bound >= alike
+    evaluator = Evaluator(unlike)
+    values = [evaluator.value(plan) for plan in every_plan(unlike) if plan.batch == 1]
+    assert bound <= min(value for value in values if value is not None)
