@@ -88,14 +88,16 @@ def capacity_command(
 def _shown(found: CapacityResult) -> list[RenderableType]:
     by_batch = found.batch is None
     size = "batch" if by_batch else "tokens"
-    columns = ("method", size, "gain", "latency", "slower", "any latency", "bound", "remarks")
+    columns: tuple[str, ...] = ("method", size, "gain", "latency", "slower", "any latency", "bound", "remarks")
     budget = "any latency" if found.latency_budget is None else f"at most {percent(found.latency_budget)} slower"
     chunks = "any number of chunks" if found.chunks is None else f"{found.chunks} chunks"
     head = f"{found.instance}: the {'largest batch' if by_batch else 'longest request'}, {chunks}, {budget}"
     rows = [_cells(row, by_batch=by_batch) for row in found.methods]
+    if not any(row[-1] for row in rows):  # a narrow terminal has no room for an empty column
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
     return [
         head,
-        table(columns, rows, numbers=columns[1:-1]),
+        table(columns, rows, numbers=columns[1:7]),
         pairs([("status", found.stop_reason), ("time", seconds(found.runtime_s))]),
     ]
 
