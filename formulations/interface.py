@@ -100,6 +100,13 @@ class EngineOutcome:
 class Engine(Protocol):
     """Runs one model: a `CpModel` for a CP-SAT engine, an `LpProblem` for a MILP engine."""
 
-    def __call__(self, model: Any, limits: EngineLimits) -> EngineOutcome:
+    def __call__(self, model: Any, limits: EngineLimits, /) -> EngineOutcome:
         """Solve `model` within `limits`."""
         ...
+
+
+def relative_gap(value: float | None, bound: float | None) -> float | None:
+    """(value - bound) / max(|value|, tiny) for a minimised objective, 0 when equal (spec section 4)."""
+    if value is None or bound is None:
+        return None
+    return 0.0 if value == bound else (value - bound) / max(abs(value), 1e-12)

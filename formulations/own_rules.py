@@ -7,7 +7,6 @@ OWN: dict[str, str] = {
     "attention_in_stage": "every stage has a layer with attention: some serving systems size their pages by it",
     "break_symmetry": "of placements that rotations and reflections turn into each other, one is looked at",
     "completions": "when each wave leaves the last stage",
-    "die_holds_one_stage": "of two stages each has a die of its own, in flows that need not be a pipeline's",
     "flow_distance": "hops between the ends of a flow",
     "group_sizes": "as many groups of stages of each size as asked for",
     "hint": "a plan to begin from",

@@ -53,6 +53,11 @@ class Grid:
         ends = self.tokens[np.array(cuts)]
         return tuple(int(size) for size in np.diff(ends, prepend=0))
 
+    def equal_sizes(self, count: int) -> tuple[int, ...]:
+        """So many chunks, of equal size up to one quantum, the larger ones first; at most one for each quantum."""
+        small, larger = divmod(self.quanta, count)
+        return self.sizes(list(np.cumsum([small + (chunk < larger) for chunk in range(count)])))
+
     def positions(self, sizes: tuple[int, ...]) -> list[int]:
         """End positions of chunks of these sizes; they must lie on the grid."""
         return [int(position) for position in np.searchsorted(self.tokens, np.cumsum(sizes))]

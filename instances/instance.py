@@ -114,6 +114,26 @@ class Instance(Document):
         """The cost model of this instance."""
         return make_costs(self.model, self.costs, Path())
 
+    def with_tokens(self, tokens: int) -> Self:
+        """The instance with equal requests of another length.
+
+        Raises
+        ------
+        InputError
+            For a trace, and for a length that does not suit the instance.
+        """
+        workload = self.workload
+        if workload.trace is not None:
+            allowed = "equal requests: those of a trace have their lengths"
+            raise InputError("workload.trace", len(workload.trace), allowed)
+        changed = {"requests": workload.requests, "tokens": tokens, "cached_tokens": workload.cached_tokens}
+        return self.read({**self.canonical(), "workload": changed})
+
+    @property
+    def batches(self) -> range:
+        """Batches that differ in effect: more than all requests is the same as all."""
+        return range(1, min(self.pipeline.max_batch, self.workload.count) + 1)
+
     @property
     def fixed_layers(self) -> tuple[int, ...] | None:
         """Layers per stage where the instance decides them, None where they are free."""

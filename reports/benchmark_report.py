@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from formulations.interface import relative_gap
 from reports.content import Cell, Page, Section, Table, words
 from reports.figures.cactus import cactus_figure
 from reports.figures.losses import losses_figure
 from reports.figures.paper import paper_figure
 from reports.figures.profile import profile_figure
 from reports.footer import footer_text
-from reports.numbers import UNKNOWN, digits, share_text
 from solver.benchmark.paper import ASSUMPTIONS
 from solver.benchmark.placements import OBJECTIVES
 from solver.benchmark.record import Record
 from solver.benchmark.statistics import Reference, Row, contradictions, gap_of, loss, references, summarise
 from solver.benchmark.task import label_of
-from solver.result import relative_gap
+from solver.numbers import UNKNOWN, digits, share_text
 
 PER_HOP = "weighted hops"
 

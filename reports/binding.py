@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from reports.content import Cell, Fact
-from reports.numbers import byte_text, share_text, time_text
 from reports.sensitivity import Sensitivity
 from reports.source import Replayed
+from solver.numbers import byte_text, share_text, time_text
 
 _FULL = 0.98
 _NOTICED = 1e-3

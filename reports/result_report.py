@@ -18,12 +18,12 @@ from reports.figures.mesh import mesh_figure
 from reports.figures.progress import progress_figure
 from reports.figures.timeline import MOST_MARKS, timeline_figure
 from reports.footer import footer_text
-from reports.numbers import share_text, time_text
 from reports.result_tables import methods_table, results_table, sensitivity_table, stage_table
 from reports.sensitivity import sensitivities
 from reports.source import Replayed, replay_of
 from reports.summary import FIRST, summary_section
 from reports.wording import assumptions
+from solver.numbers import share_text, time_text
 from solver.result import Result
 
 

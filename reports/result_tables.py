@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from formulations.interface import relative_gap
 from instances.instance import Instance
 from reports.content import Cell, Table, words
-from reports.numbers import UNKNOWN, byte_text, count_text, share_text, time_text
 from reports.sensitivity import Sensitivity
 from reports.wording import spill
-from solver.result import Result, relative_gap
+from solver.numbers import UNKNOWN, byte_text, count_text, share_text, time_text
+from solver.result import Result
 
 
 def methods_table(result: Result) -> Table:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from instances.instance import Instance
 from reports.content import Cell, Fact, Section, words
-from reports.numbers import byte_text, share_text
 from reports.result_tables import time_cell
 from reports.wording import STATUS, STOPS, asked, decided
+from solver.numbers import byte_text, share_text
 from solver.result import Result
 
 FIRST = "Summary"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from instances.costs import FittedSpec, RooflineSpec
 from instances.instance import Instance
 from instances.plan import Plan
-from reports.numbers import byte_text, count_text, given_time_text
+from solver.numbers import byte_text, count_text, given_time_text
 
 STATUS = {
     "optimal": "optimal: the gap is closed",

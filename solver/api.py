@@ -6,18 +6,15 @@ import importlib.metadata
 import math
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
+from formulations.interface import relative_gap
 from formulations.scope import plain_scope, scope_of
-from formulations.tables import StageTables
 from instances.errors import InputError
 from instances.instance import Instance
 from instances.plan import Plan
-from solver.evaluate import Evaluator
-from solver.incumbent import Incumbent, Listener
+from solver.incumbent import Listener
 from solver.limits import Limits
 from solver.methods import find_method
-from solver.result import Engine, ObjectiveValue, Result, Status, StopReason, relative_gap
+from solver.result import Engine, ObjectiveValue, Result, Status, StopReason
 from solver.search import Search
 from solver.size_limits import refuse_too_fine
 from solver.warmup import warm_up
@@ -78,15 +75,12 @@ def solve(
     limits = limits or Limits()
     note = note or (lambda line: None)
     deadline = limits.start()
-    evaluator, scope = Evaluator(instance), scope_of(instance, chosen.covers(settings), chunks)
-    search = Search(
-        instance=instance,
-        evaluator=evaluator,
-        tables=StageTables(instance),
-        incumbent=Incumbent(evaluator, deadline, listener, scope=scope),
+    search = Search.begin(
+        instance,
+        limits,
         deadline=deadline,
-        limits=limits,
-        rng=np.random.default_rng(seed),
+        scope=scope_of(instance, chosen.covers(settings), chunks),
+        listener=listener,
         chunks=chunks,
         knobs=settings,
         seed=seed,

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from formulations.interface import relative_gap
 from formulations.scope import BoundScope
 from instances.plan import Plan
 from solver.evaluate import Evaluator
 from solver.limits import Deadline
-from solver.result import TracePoint, relative_gap
+from solver.result import TracePoint
 
 Listener = Callable[["Incumbent"], None]
 

@@ -143,13 +143,6 @@ class Result(Document):
         return cls.parse(read_json(path), file=str(path))
 
 
-def relative_gap(value: float | None, bound: float | None) -> float | None:
-    """(value - bound) / max(|value|, tiny) for a minimised objective, 0 when equal (spec section 4)."""
-    if value is None or bound is None:
-        return None
-    return 0.0 if value == bound else (value - bound) / max(abs(value), 1e-12)
-
-
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that no reader and no interruption ever sees a part of it.
 

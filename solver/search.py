@@ -6,14 +6,14 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from formulations.admissible import admissible_chunk_tokens
 from formulations.bounds import BatchBound, TimeBounds
 from formulations.explain.uniform import memory_reason
-from formulations.scope import PLAIN, V_SHAPED
+from formulations.scope import PLAIN, V_SHAPED, BoundScope
 from formulations.structure import structural_reason
 from formulations.tables import StageTables
 from formulations.virtual.bound import VirtualBounds
@@ -21,7 +21,7 @@ from instances.instance import Instance
 from instances.plan import Plan, Schedule, SpillRow
 from instances.workload import Shape
 from solver.evaluate import Evaluation, Evaluator
-from solver.incumbent import Incumbent
+from solver.incumbent import Incumbent, Listener
 from solver.limits import Deadline, Limits
 from solver.result import Compared
 from solver.serving.served import Served
@@ -86,6 +86,36 @@ class Search:
     placements: dict[tuple[tuple[int, int], ...], Placement] = field(default_factory=dict)
     served: Served | None = None
     unserved: str | None = None
+
+    @classmethod
+    def begin(
+        cls,
+        instance: Instance,
+        limits: Limits,
+        *,
+        deadline: Deadline | None = None,
+        scope: BoundScope | None = None,
+        listener: Listener | None = None,
+        chunks: int | None = None,
+        knobs: Knobs | None = None,
+        seed: int = 0,
+        note: Callable[[str], None] | None = None,
+    ) -> Self:
+        """A search that knows nothing yet; its clock is a given deadline, or starts now."""
+        deadline, evaluator = deadline or limits.start(), Evaluator(instance)
+        return cls(
+            instance=instance,
+            evaluator=evaluator,
+            tables=StageTables(instance),
+            incumbent=Incumbent(evaluator, deadline, listener, scope=scope),
+            deadline=deadline,
+            limits=limits,
+            rng=np.random.default_rng(seed),
+            chunks=chunks,
+            knobs=knobs or {},
+            seed=seed,
+            note=note or (lambda line: None),
+        )
 
     @property
     def stages(self) -> int:
@@ -153,8 +183,8 @@ class Search:
         return f"time is too short: a replay takes about {shortest} for the shortest plan tried, twice for an answer"
 
     def batches(self) -> list[int]:
-        """Batch sizes that differ in effect, smallest first: more than all requests is the same as all."""
-        return list(range(1, min(self.instance.pipeline.max_batch, len(self.evaluator.requests)) + 1))
+        """Batch sizes that differ in effect, smallest first."""
+        return list(self.instance.batches)
 
     def chunk_counts(self, shape: Shape) -> list[int]:
         """Numbers of chunks worth a try for equal slices: the one asked for, or a ladder of growing steps."""
@@ -166,10 +196,13 @@ class Search:
         return sorted(count for count in ladder if count <= most)
 
     def equal_sizes(self, shape: Shape, count: int) -> tuple[int, ...]:
-        """Chunks of equal size up to one quantum, the larger ones first."""
+        """So many chunks of equal size up to one quantum, or one for each quantum if that is less."""
         grid = self.tables.grid(shape)
-        small, larger = divmod(grid.quanta, count)
-        return grid.sizes(list(np.cumsum([small + (chunk < larger) for chunk in range(count)])))
+        return grid.equal_sizes(min(count, grid.quanta))
+
+    def equal_lists(self, count: int) -> dict[int, tuple[int, ...]]:
+        """``equal_sizes`` of all request shapes, per number of uncached tokens."""
+        return {shape[0] - shape[1]: self.equal_sizes(shape, count) for shape in self.instance.workload.shapes}
 
     @property
     def schedules(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-
 # Split so that this file does not hold what it forbids.
 MACHINE_PATHS = re.compile(
     r"(?<![\w.])/(?:" + "|".join(("wo" + "rk/", "tm" + "p/", "ro" + "ot/", "ho" + "me/", "op" + "t/")) + r")"
-    r"|\.\./" + r"\.library|\.py" + "env"
+    r"|\.\./" + r"\." + r"library|\." + "pyenv"
 )
 
 

@@ -9,9 +9,8 @@ from types import ModuleType
 from formulations.admissible import admissible_chunk_tokens
 from formulations.capacity import peak_cpsat, peak_milp
 from formulations.capacity.peak import peak_problem
-from formulations.capacity.variables import Latency, with_tokens
-from formulations.interface import EngineLimits
-from formulations.joint.solve import Run, all_batches
+from formulations.capacity.variables import Latency
+from formulations.interface import Engine, EngineLimits
 from formulations.tables import Grid
 from instances.errors import InputError
 from instances.instance import Instance
@@ -44,7 +43,7 @@ def longest_not_refuted(
     chunks: int,
     latency_s: Latency,
     form: str,
-    engine: Run,
+    engine: Engine,
     limits: EngineLimits,
     *,
     batches: Sequence[int] | None = None,
@@ -77,13 +76,13 @@ def longest_not_refuted(
         As ``peak.peak_problem``, and for lengths with fewer quanta than chunks.
     """
     refuted: dict[int, str] = {}
-    wanted = all_batches(instance) if batches is None else batches
+    wanted = instance.batches if batches is None else batches
     scope = (
         f"chunked schedule, given layers, batch {min(wanted)}-{max(wanted)}, {chunks} equal chunks, any placement, any "
         f"spill"
     )
     for tokens in sorted(set(lengths), reverse=True):
-        longer = with_tokens(instance, tokens)
+        longer = instance.with_tokens(tokens)
         sizes = equal_sizes(longer, chunks)
         reasons = []
         for batch in wanted:
@@ -106,12 +105,7 @@ def equal_sizes(instance: Instance, chunks: int) -> tuple[int, ...]:
     grid = Grid.of(instance, instance.workload.shapes[0])
     if not 1 <= chunks <= grid.quanta:
         raise InputError("chunks", chunks, f"between 1 and the {grid.quanta} quanta of a request")
-    small, larger = divmod(grid.quanta, chunks)
-    ends, end = [], 0
-    for chunk in range(chunks):
-        end += small + (chunk < larger)
-        ends.append(end)
-    return grid.sizes(ends)
+    return grid.equal_sizes(chunks)
 
 
 def _reason(
@@ -120,7 +114,7 @@ def _reason(
     sizes: tuple[int, ...],
     latency_s: float,
     twin: ModuleType,
-    engine: Run,
+    engine: Engine,
     limits: EngineLimits,
     step_s: float | None,
 ) -> str | None:

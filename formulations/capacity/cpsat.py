@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
-from formulations.capacity.variables import CapacityProblem, with_tokens
+from formulations.capacity.variables import CapacityProblem
 from formulations.interface import EngineOutcome
 from formulations.joint import cpsat as joint_cpsat
 from formulations.joint.cpsat_model import JointModel, Sum, total
@@ -64,4 +64,4 @@ def extract(capacity: CapacityModel, outcome: EngineOutcome) -> tuple[int, Plan]
     problem = capacity.problem
     tokens = problem.tokens(round(outcome.value_of(capacity.quanta)))
     plan = joint_cpsat.extract(capacity.joint, outcome)
-    return tokens, plan.model_copy(update={"instance": with_tokens(problem.joint.instance, tokens).fingerprint})
+    return tokens, plan.model_copy(update={"instance": problem.joint.instance.with_tokens(tokens).fingerprint})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pulp
 
-from formulations.capacity.variables import CapacityProblem, with_tokens
+from formulations.capacity.variables import CapacityProblem
 from formulations.interface import EngineOutcome
 from formulations.joint import milp as joint_milp
 from formulations.joint.milp_model import JointModel, Sum, total, whole
@@ -67,4 +67,4 @@ def extract(capacity: CapacityModel, outcome: EngineOutcome) -> tuple[int, Plan]
     problem = capacity.problem
     tokens = problem.tokens(round(outcome.value_of(capacity.quanta)))
     plan = joint_milp.extract(capacity.joint, outcome)
-    return tokens, plan.model_copy(update={"instance": with_tokens(problem.joint.instance, tokens).fingerprint})
+    return tokens, plan.model_copy(update={"instance": problem.joint.instance.with_tokens(tokens).fingerprint})

@@ -8,9 +8,8 @@ from types import ModuleType
 
 from formulations.capacity import cpsat, milp
 from formulations.capacity.variables import Latency, capacity_problem
-from formulations.interface import EngineLimits, EngineOutcome, Status, StopReason
+from formulations.interface import Engine, EngineLimits, EngineOutcome, Status, StopReason
 from formulations.joint.choices import choices_of
-from formulations.joint.solve import Run, all_batches
 from instances.instance import Instance
 from instances.plan import Plan
 
@@ -52,7 +51,7 @@ class CapacityResult:
 def longest_request(
     instance: Instance,
     form: str,
-    engine: Run,
+    engine: Engine,
     limits: EngineLimits,
     most_quanta: int,
     *,
@@ -79,7 +78,7 @@ def longest_request(
         For a trace, and for too many splits and placements.
     """
     twin, choices = FORMS[form], choices_of(instance)
-    wanted = all_batches(instance) if batches is None else batches
+    wanted = instance.batches if batches is None else batches
     outcomes: dict[int, EngineOutcome] = {}
     found: tuple[int, Plan] | None = None
     bound: int | None = 0

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from formulations.joint.choices import Choices
 from formulations.joint.problem import JointProblem
 from formulations.joint.variables import stated
-from instances.errors import InputError
 from instances.instance import Instance
 
 Latency = Callable[[int], float]
@@ -39,21 +38,6 @@ class CapacityProblem:
         return self.joint.shapes[0][1] + self.joint.positions[0][position]
 
 
-def with_tokens(instance: Instance, tokens: int) -> Instance:
-    """The instance with equal requests of another length.
-
-    Raises
-    ------
-    InputError
-        For a trace.
-    """
-    workload = instance.workload
-    if workload.trace is not None:
-        raise InputError("workload.trace", len(workload.trace), "equal requests: those of a trace have their lengths")
-    changed = {"requests": workload.requests, "tokens": tokens, "cached_tokens": workload.cached_tokens}
-    return Instance.read({**instance.canonical(), "workload": changed})
-
-
 def capacity_problem(
     instance: Instance,
     batch: int,
@@ -69,7 +53,7 @@ def capacity_problem(
         The budget; default none.
     """
     cached, quantum = instance.workload.cached_tokens, instance.pipeline.chunk_quantum
-    longest = with_tokens(instance, cached + most_quanta * quantum)
+    longest = instance.with_tokens(cached + most_quanta * quantum)
     positions = range(1, most_quanta + 1)
     joint = stated(longest, batch, ends=positions, choices=choices)
     budget = None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import Any
 
-from formulations.interface import EngineLimits, EngineOutcome, Status, StopReason
+from formulations.interface import Engine, EngineLimits, EngineOutcome, Status, StopReason, relative_gap
 from formulations.joint import cpsat, milp
 from formulations.joint.choices import Choices, choices_of
 from formulations.joint.problem import JointProblem
@@ -17,7 +16,6 @@ from instances.errors import InputError
 from instances.instance import Instance
 from instances.plan import Plan
 
-Run = Callable[[Any, EngineLimits], EngineOutcome]
 """An engine (see ``interface``) for one kind of model."""
 
 FORMS: dict[str, ModuleType] = {"cpsat": cpsat, "milp": milp}
@@ -55,20 +53,14 @@ class JointResult:
     @property
     def gap(self) -> float | None:
         """(value - bound) / value in the model; 0 when equal, None while one of them is unknown."""
-        if self.value_s is None or self.bound_s is None:
-            return None
-        return max(0.0, self.value_s - self.bound_s) / max(abs(self.value_s), 1e-12)
-
-
-def all_batches(instance: Instance) -> range:
-    """Batches that differ in effect."""
-    return range(1, min(instance.pipeline.max_batch, instance.workload.count) + 1)
+        gap = relative_gap(self.value_s, self.bound_s)
+        return None if gap is None else max(0.0, gap)  # the bound goes over whole ticks
 
 
 def solve_joint(
     instance: Instance,
     form: str,
-    engine: Run,
+    engine: Engine,
     limits: EngineLimits,
     *,
     start: Plan | None = None,
@@ -103,7 +95,7 @@ def solve_joint(
         raise InputError("objective", instance.objective, "an objective of time; longest requests are for capacity")
     twin, given = FORMS[form], choices_of(instance) if choices is None else choices
     scope = plain_scope(instance)
-    wanted = all_batches(instance) if batches is None else batches
+    wanted = instance.batches if batches is None else batches
     scope = scope.model_copy(update={"batch": (min(wanted), max(wanted)), "chunks": chunk_counts or scope.chunks})
     outcomes: dict[int, EngineOutcome] = {}
     plans: dict[int, Plan] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from formulations.interface import EngineOutcome, Status, StopReason
+from formulations.interface import EngineOutcome, Status, StopReason, relative_gap
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,4 @@ class LayerResult:
     @property
     def gap(self) -> float | None:
         """(value - bound) / value of the slowest stage; 0 when equal, None while one of them is unknown."""
-        if self.slowest_s is None or self.bound_s is None:
-            return None
-        return 0.0 if self.slowest_s <= self.bound_s else (self.slowest_s - self.bound_s) / self.slowest_s
+        return relative_gap(self.slowest_s, self.bound_s)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
 
-from formulations.interface import EngineLimits, EngineOutcome
+from formulations.interface import Engine, EngineLimits, EngineOutcome
 from formulations.layers import cpsat, milp
 from formulations.layers.problem import LayerProblem
 from formulations.layers.result import LayerResult
 from formulations.layers.variables import in_ticks
 
-Run = Callable[[Any, EngineLimits], EngineOutcome]
 """An engine (see ``interface``) for one kind of model."""
 
 FORMS: dict[str, ModuleType] = {"cpsat": cpsat, "milp": milp}
@@ -24,7 +22,7 @@ ROUNDED = 1e-4
 def split_layers(
     problem: LayerProblem,
     form: str,
-    engine: Run,
+    engine: Engine,
     limits: EngineLimits,
     start: Sequence[int] | None = None,
 ) -> LayerResult:
@@ -70,7 +68,7 @@ def split_layers(
 
 
 def _emptier(
-    problem: LayerProblem, found: LayerResult, twin: ModuleType, engine: Run, limits: EngineLimits
+    problem: LayerProblem, found: LayerResult, twin: ModuleType, engine: Engine, limits: EngineLimits
 ) -> LayerResult:
     """Less memory under the slowest stage that is proved."""
     assert found.layers is not None and found.slowest_s is not None and found.memory_bytes is not None

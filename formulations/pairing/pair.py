@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any
 
-from formulations.interface import EngineLimits, EngineOutcome, Status, StopReason
+from formulations.interface import Engine, EngineLimits, EngineOutcome, Status, StopReason, relative_gap
 from formulations.pairing import cpsat, milp
 from formulations.pairing.problem import Group, PairingProblem
 from formulations.pairing.variables import in_ticks
 
-Run = Callable[[Any, EngineLimits], EngineOutcome]
 """An engine (see ``interface``) for one kind of model."""
 
 FORMS: dict[str, ModuleType] = {"cpsat": cpsat, "milp": milp}
@@ -53,15 +51,13 @@ class PairingResult:
     @property
     def gap(self) -> float | None:
         """(value - bound) / value of the peak; 0 when equal, None while one of them is unknown."""
-        if self.peak is None or self.peak_bound is None:
-            return None
-        return 0.0 if self.peak <= self.peak_bound else (self.peak - self.peak_bound) / self.peak
+        return relative_gap(self.peak, self.peak_bound)
 
 
 def pair_stages(
     problem: PairingProblem,
     form: str,
-    engine: Run,
+    engine: Engine,
     limits: EngineLimits,
     start: Sequence[Group] | None = None,
 ) -> PairingResult:
@@ -108,7 +104,7 @@ def _up(bound: float) -> int:
 
 
 def _less_traffic(
-    problem: PairingProblem, found: PairingResult, twin: ModuleType, engine: Run, limits: EngineLimits
+    problem: PairingProblem, found: PairingResult, twin: ModuleType, engine: Engine, limits: EngineLimits
 ) -> PairingResult:
     """Less traffic under the worst peak that is proved."""
     ticks = in_ticks(problem)

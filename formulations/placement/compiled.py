@@ -1,16 +1,14 @@
-"""How searches that span several files are compiled."""
+"""How the searches for placements are compiled: without Python's lock."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, TypeVar, cast
+from typing import cast
 
 import numba
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+from formulations.compiled import Function, cached_entry
 
 
 def part(function: Function) -> Function:
@@ -18,28 +16,6 @@ def part(function: Function) -> Function:
     return cast(Function, numba.njit(nogil=True)(function))
 
 
-def name_with_sources(name: str, modules: Iterable[ModuleType]) -> str:
-    """A name that changes with the sources of `modules`."""
-    digest = hashlib.sha256()
-    for module in modules:
-        path = Path(getattr(module, "__file__", None) or "")
-        digest.update(path.read_bytes() if path.is_file() else b"")
-    return f"{name}_{digest.hexdigest()[:16]}"
-
-
 def entry(*modules: ModuleType) -> Callable[[Function], Function]:
-    """Compile a function that Python calls, and keep it on disk together with what it calls in other files.
-
-    Numba's cache looks at no file but the function's own, so the name under which it is kept carries a hash of the
-    sources of `modules`: an edit there is not missed.
-    """
-
-    def compile_cached(function: Function) -> Function:
-        function.__qualname__ = name_with_sources(function.__name__, modules)
-        try:
-            return cast(Function, numba.njit(cache=True, nogil=True)(function))
-        except RuntimeError:
-            # Neither the source folder nor the user's cache folder can be written: compile anew in each process.
-            return part(function)
-
-    return compile_cached
+    """Compile a function that Python calls, with what it calls in ``modules``."""
+    return cached_entry(*modules, nogil=True)

@@ -33,7 +33,7 @@ def build(problem: PlacementProblem, start: Sequence[int] | None = None, at_leas
     on = [[model.new_bool_var(on_name(s, d)) for d in range(problem.dies)] for s in range(problem.stages)]
     placing = PlacementModel(problem, model, on)
     stage_on_one_die(placing)
-    die_holds_one_stage(placing)
+    placement_injective(placing)
     flow_distance(placing)
     pair_adjacent(placing)
     break_symmetry(placing)
@@ -49,7 +49,7 @@ def stage_on_one_die(placing: PlacementModel) -> None:
         placing.model.add_exactly_one(row)
 
 
-def die_holds_one_stage(placing: PlacementModel) -> None:
+def placement_injective(placing: PlacementModel) -> None:
     """No die holds two stages."""
     for die in range(placing.problem.dies):
         holders = [row[die] for row in placing.on]

@@ -9,7 +9,8 @@ placed stages, free dies with too few free neighbours, and on ladders `ladder_fl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -255,5 +256,5 @@ def _neighbours(matrix: Ints, distance: int) -> Ints:
     return np.array([np.pad(row, (0, width - len(row)), constant_values=-1) for row in rows], dtype=np.int64)
 
 
-def _ints(values: object) -> Ints:
-    return np.array(list(values), dtype=np.int64)  # type: ignore[call-overload]
+def _ints(values: Iterable[int | np.integer[Any]]) -> Ints:
+    return np.array([int(value) for value in values], dtype=np.int64)

@@ -95,7 +95,7 @@ def build(
     circuit = DominoModel(problem, model, dominoes, used, {}, {})
     add_arcs(circuit, weights, below)
     one_circuit(circuit)
-    die_holds_one_stage(circuit)
+    placement_injective(circuit)
     strips_are_short(circuit)
     break_symmetry(circuit)
     minimise_traffic(circuit, weights, at_least)
@@ -143,7 +143,7 @@ def one_circuit(circuit: DominoModel) -> None:
     circuit.model.add(sum(circuit.used) == circuit.problem.stages // 2)
 
 
-def die_holds_one_stage(circuit: DominoModel) -> None:
+def placement_injective(circuit: DominoModel) -> None:
     """Every die is covered once at most, exactly once if there are as many stages as dies."""
     covers = defaultdict(list)
     for domino, literal in zip(circuit.dominoes, circuit.used, strict=True):

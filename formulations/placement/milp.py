@@ -32,7 +32,7 @@ def build(problem: PlacementProblem, start: Sequence[int] | None = None, at_leas
     ]
     placing = PlacementModel(problem, model, on)
     stage_on_one_die(placing)
-    die_holds_one_stage(placing)
+    placement_injective(placing)
     flow_distance(placing)
     pair_adjacent(placing)
     break_symmetry(placing)
@@ -48,7 +48,7 @@ def stage_on_one_die(placing: PlacementModel) -> None:
         placing.model += pulp.lpSum(row) == 1
 
 
-def die_holds_one_stage(placing: PlacementModel) -> None:
+def placement_injective(placing: PlacementModel) -> None:
     """No die holds two stages."""
     for die in range(placing.problem.dies):
         holders = pulp.lpSum(row[die] for row in placing.on)

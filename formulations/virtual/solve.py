@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
-from formulations.interface import EngineLimits, EngineOutcome
+from formulations.interface import Engine, EngineLimits
 from formulations.virtual.split import virtual_reason
 from formulations.virtual.variables import Cell, cells, state
 from instances.instance import Instance
 from instances.workload import Shape
-
-Run = Callable[[Any, EngineLimits], EngineOutcome]
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ class VirtualResult:
 
 
 def solve_virtual(
-    instance: Instance, twin: ModuleType, engine: Run, limits: EngineLimits, tick_s: float | None = None
+    instance: Instance, twin: ModuleType, engine: Engine, limits: EngineLimits, tick_s: float | None = None
 ) -> VirtualResult:
     """Solve the model of each cell; for small instances, of which there is one model for each number of chunks.
 

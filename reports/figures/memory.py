@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reports.figure import Figure, Row, bottom, category, numbers, quantity, rows_of, tips
-from reports.numbers import Unit, byte_unit, time_unit
 from reports.palette import BLUE, FILLED, GREY, ORANGE, VERMILION
 from reports.source import Replayed
+from solver.numbers import Unit, byte_unit, time_unit
 
 Floats = NDArray[np.float64]
 KINDS = {"weights and workspace": GREY, "own KV": BLUE, "KV kept for others": ORANGE}

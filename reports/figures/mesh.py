@@ -10,8 +10,8 @@ from instances.mesh import SWITCH
 from instances.plan import Plan
 from reports.figure import Figure, Row, rows_of
 from reports.figures.mesh_layers import mesh_layers
-from reports.numbers import byte_text, count_text, share_text
 from reports.source import Replayed
+from solver.numbers import byte_text, count_text, share_text
 from solver.simulation.network import HOST
 
 HALF = 0.3

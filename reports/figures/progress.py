@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reports.figure import Figure, Row, lines, quantity, tips
-from reports.numbers import time_text, time_unit
 from reports.palette import BLUE, VERMILION
+from solver.numbers import time_text, time_unit
 from solver.result import Result
 
 SERIES = {"best plan": VERMILION, "proved bound": BLUE}

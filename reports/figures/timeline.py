@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from reports.figure import SHORT_COUNTS, Figure, Row, Spec, bottom, category, numbers, quantity, rows_of, tips
 from reports.figures.waiting import KINDS, waits_and_transfers
-from reports.numbers import Unit, count_text, time_unit
 from reports.palette import PREFIX_SCHEME
 from reports.source import Floats, Replayed
+from solver.numbers import Unit, count_text, time_unit
 from solver.simulation.program import Int32s
 
 MOST_MARKS = 12_000

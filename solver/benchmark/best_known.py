@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
+from formulations.interface import relative_gap
 from formulations.scope import plain_scope
 from instances.base import Document, SchemaVersion, read_json
 from instances.errors import InputError
@@ -20,7 +21,7 @@ from solver.benchmark.placements import SCOPE, Answer, Placing
 from solver.benchmark.record import Record
 from solver.benchmark.task import label_of
 from solver.evaluate import Evaluator
-from solver.result import relative_gap, write_whole
+from solver.result import write_whole
 
 SAME = 1e-9
 """Relative difference of two values that are the same."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from formulations.interface import relative_gap
 from formulations.scope import scope_of
 from instances.instance import Instance
 from solver.backends.isolated import ChildTimeoutError, IsolatedError, run_isolated
@@ -18,7 +19,7 @@ from solver.benchmark.task import CAPACITY, PLACE, Task
 from solver.capacity.result import CapacityResult
 from solver.methods import find_method
 from solver.place.run import Placed
-from solver.result import ObjectiveValue, Result, StopReason, relative_gap
+from solver.result import ObjectiveValue, Result, StopReason
 
 SOLVE = "solver.benchmark.one_run:run"
 OTHERS = {PLACE: "solver.benchmark.placement_run:run", CAPACITY: "solver.benchmark.capacity_run:run"}

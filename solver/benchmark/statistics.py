@@ -7,12 +7,12 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from formulations.interface import relative_gap
 from solver.api import OPTIMAL_GAP
 from solver.benchmark.best_known import SAME, BestKnown
 from solver.benchmark.placements import OBJECTIVES
 from solver.benchmark.record import Record
 from solver.benchmark.task import label_of
-from solver.result import relative_gap
 
 RATIOS = (1.0001, 1.001, 1.01, 1.05, 1.1, 1.5, 2.0, 5.0)
 """Where performance profiles are tabulated."""

@@ -198,7 +198,7 @@ def _row(sizes: _Sizes, way: Way, base: int, asked: Instance) -> tuple[CapacityR
     plan, metrics = None, None
     if best is not None:
         tokens = sizes.length(within).tokens
-        resized = asked.model_copy(update={"workload": asked.workload.model_copy(update={"tokens": tokens})})
+        resized = asked.with_tokens(tokens)
         plan = best[0].model_copy(update={"instance": resized.fingerprint})
         measured = resized.model_copy(update={"objective": sizes.setting.instance.objective})
         metrics = Evaluator(measured).full(plan.model_copy(update={"instance": measured.fingerprint})).metrics

@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from formulations.bounds import TimeBounds
-from formulations.tables import StageTables
 from instances.instance import Instance
 from instances.plan import Plan
 from instances.workload import Shape
-from solver.evaluate import Evaluator
 from solver.exact.pool import Unlimited, unlimited_run
-from solver.incumbent import Incumbent
 from solver.limits import Deadline, Limits
 from solver.policies.layout import paired_layout
 from solver.search import Placement, Search
@@ -61,14 +56,13 @@ class Setting:
 
     def resized(self, tokens: int, *, host: bool, unlimited: bool = False) -> Instance:
         """The instance with requests of so many tokens, with or without its host, with or without memory limits."""
-        old = self.instance
-        hardware = old.hardware if host else old.hardware.model_copy(update={"host": None})
+        resized = self.instance.with_tokens(tokens)
+        hardware = resized.hardware if host else resized.hardware.model_copy(update={"host": None})
         if unlimited:
             die = hardware.die.model_copy(update={"hbm_bytes": UNLIMITED_BYTES})
             dies = tuple(other.model_copy(update={"hbm_bytes": None}) for other in hardware.dies)
             hardware = hardware.model_copy(update={"die": die, "dies": dies})
-        workload = old.workload.model_copy(update={"tokens": tokens})
-        return old.model_copy(update={"hardware": hardware, "workload": workload})
+        return resized.model_copy(update={"hardware": hardware})
 
 
 @dataclass(frozen=True)
@@ -174,17 +168,4 @@ def _is_equal(plan: Plan) -> bool:
 
 def make_search(setting: Setting, instance: Instance) -> Search:
     """A search of an instance at one length under the common deadline."""
-    evaluator = Evaluator(instance)
-    return Search(
-        instance=instance,
-        evaluator=evaluator,
-        tables=StageTables(instance),
-        incumbent=Incumbent(evaluator, setting.deadline),
-        deadline=setting.deadline,
-        limits=setting.limits,
-        rng=np.random.default_rng(setting.seed),
-        chunks=setting.chunks,
-        knobs={},
-        seed=setting.seed,
-        note=lambda line: None,
-    )
+    return Search.begin(instance, setting.limits, deadline=setting.deadline, chunks=setting.chunks, seed=setting.seed)

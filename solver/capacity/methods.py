@@ -10,7 +10,7 @@ from solver.capacity.length import Length
 from solver.exact.host_spill import bisected
 from solver.exact.lockstep import lockstep
 from solver.exact.pool import Unlimited, pooled_plan
-from solver.policies.mbkr import Layout, Partners, cross_half, fit, head_to_tail
+from solver.policies.mbkr import Layout, Partners, fit, head_to_tail, mbkr_pairs
 from solver.search import Search
 
 Offer = Callable[[Search, Plan, Unlimited | None, Callable[[], bool]], None]
@@ -31,20 +31,6 @@ class Way:
     says: str
     offer: Offer
     host: bool = False
-
-
-def offset_pairs(stages: int, offset: int) -> Partners:
-    """Stages s and s + offset lend each other memory, in blocks of twice the offset; what is left has no partner."""
-    whole = stages - stages % (2 * offset)
-    return tuple(
-        None if stage >= whole else stage + offset if stage % (2 * offset) < offset else stage - offset
-        for stage in range(stages)
-    )
-
-
-def mbkr_pairs(stages: int, chunks: int) -> Partners:
-    """Cross-half partners; with fewer chunks than stages those half a wave apart, for others peak with one another."""
-    return cross_half(stages) if chunks >= stages else offset_pairs(stages, max(1, min(chunks // 2, stages // 2)))
 
 
 def _none(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:

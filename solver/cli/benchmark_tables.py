@@ -5,14 +5,15 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from formulations.interface import relative_gap
 from solver.benchmark.placements import OBJECTIVES
 from solver.benchmark.record import Record
 from solver.benchmark.statistics import RATIOS, Reference, Row, gap_of, loss
 from solver.benchmark.task import label_of
 from solver.cli.errors import one_line
 from solver.cli.sheets import Sheet
-from solver.cli.tables import UNKNOWN, digits, percent, seconds, shortened
-from solver.result import relative_gap
+from solver.cli.tables import shortened
+from solver.numbers import UNKNOWN, digits, share_text, time_text
 
 _NOTE = 120
 _PROOF_TIMES_S = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
@@ -27,11 +28,13 @@ def run_sheets(suite: str, records: Sequence[Record], known: Known) -> Iterator[
     for record in own:
         if record.instance != before:
             best = known.get(record.fingerprint, Reference(None, None, None))
-            rows.append((record.instance, value_of(record, best.value), "", percent(gap_of(best)), ""))
+            rows.append((record.instance, value_of(record, best.value), "", share_text(gap_of(best)), ""))
             before = record.instance
         name = f"  {label(record)}{f' seed {record.seed}' if several else ''}"
         time = f"{record.runtime_s:.1f} s"
-        rows.append((name, value_of(record, record.value), percent(loss(record, known)), percent(record.gap), time))
+        rows.append(
+            (name, value_of(record, record.value), share_text(loss(record, known)), share_text(record.gap), time)
+        )
     columns = ("instance, method", "value", "loss", "gap", "time")
     title = f"{suite}: best known of each instance, and what the methods lose against it"
     yield Sheet(title, columns, rows, columns[1:])
@@ -53,7 +56,7 @@ def values_sheet(suite: str, records: Sequence[Record], known: Known) -> Sheet:
     rows = []
     for fingerprint, name in names.items():
         best = known.get(fingerprint, Reference(None, None, None))
-        cells = [_number(best.value), _number(best.bound), percent(gap_of(best)), _number(best.trivial_bound)]
+        cells = [_number(best.value), _number(best.bound), share_text(gap_of(best)), _number(best.trivial_bound)]
         cells += [_cell(first.get((fingerprint, method))) for method in methods]
         rows.append((name, *cells))
     hops = any(record.objective in OBJECTIVES for record in records)
@@ -66,7 +69,7 @@ def losses_sheet(suite: str, summary: Sequence[Row], *, worst_at: bool) -> Sheet
     rows = []
     for row in summary:
         if row.suite == suite:
-            numbers = (percent(row.median_loss), percent(row.worst_loss), f"{row.mean_runtime_s:.1f} s")
+            numbers = (share_text(row.median_loss), share_text(row.worst_loss), f"{row.mean_runtime_s:.1f} s")
             where = (row.worst_instance or UNKNOWN,) if worst_at else ()
             rows.append((row.method, f"{row.solved}/{row.runs}", str(row.proved), str(row.errors), *numbers, *where))
     columns = ("method", "plans", "proved", "failed", "median", "worst", "time", *(["worst at"] if worst_at else []))
@@ -141,7 +144,7 @@ def value_of(record: Record, value: float | None) -> str:
     """A value of the record's objective: a time, or weighted hops."""
     if record.objective in OBJECTIVES:
         return UNKNOWN if value is None else f"{value:.9g}"
-    return seconds(value)
+    return time_text(value)
 
 
 def label(record: Record) -> str:
@@ -176,9 +179,9 @@ def _median_and_worst(row: Row | None) -> str:
     if row is None:
         return ""
     count = "" if row.solved == row.runs else f" ({row.solved} of {row.runs})"
-    return f"{percent(row.median_loss)} / {percent(row.worst_loss)}{count}" if row.solved else f"no plan{count}"
+    return f"{share_text(row.median_loss)} / {share_text(row.worst_loss)}{count}" if row.solved else f"no plan{count}"
 
 
 def _middle_and_worst(gaps: Iterable[float]) -> tuple[str, str]:
     found = list(gaps)
-    return (percent(statistics.median(found)), percent(max(found))) if found else (UNKNOWN, UNKNOWN)
+    return (share_text(statistics.median(found)), share_text(max(found))) if found else (UNKNOWN, UNKNOWN)

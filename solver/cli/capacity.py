@@ -14,9 +14,10 @@ from solver.capacity.result import CapacityResult, CapacityRow
 from solver.cli import options
 from solver.cli.errors import DONE, INFEASIBLE, INTERRUPTED, NO_PLAN
 from solver.cli.files import in_file, output_file, read_instance, write_file
-from solver.cli.tables import UNKNOWN, pairs, percent, seconds, table
+from solver.cli.tables import pairs, table
 from solver.cli.terminal import interruptible, progress, show, show_text
 from solver.limits import Limits
+from solver.numbers import UNKNOWN, share_text, time_text
 
 app = typer.Typer(add_completion=False)
 
@@ -89,7 +90,7 @@ def _shown(found: CapacityResult) -> list[RenderableType]:
     by_batch = found.batch is None
     size = "batch" if by_batch else "tokens"
     columns: tuple[str, ...] = ("method", size, "gain", "latency", "slower", "any latency", "bound", "remarks")
-    budget = "any latency" if found.latency_budget is None else f"at most {percent(found.latency_budget)} slower"
+    budget = "any latency" if found.latency_budget is None else f"at most {share_text(found.latency_budget)} slower"
     chunks = "any number of chunks" if found.chunks is None else f"{found.chunks} chunks"
     head = f"{found.instance}: the {'largest batch' if by_batch else 'longest request'}, {chunks}, {budget}"
     rows = [_cells(row, by_batch=by_batch) for row in found.methods]
@@ -98,7 +99,7 @@ def _shown(found: CapacityResult) -> list[RenderableType]:
     return [
         head,
         table(columns, rows, numbers=columns[1:7]),
-        pairs([("status", found.stop_reason), ("time", seconds(found.runtime_s))]),
+        pairs([("status", found.stop_reason), ("time", time_text(found.runtime_s))]),
     ]
 
 
@@ -109,8 +110,8 @@ def _cells(row: CapacityRow, *, by_batch: bool) -> tuple[str, ...]:
         row.method,
         UNKNOWN if reached is None else f"{reached}",
         UNKNOWN if row.gain is None else f"{row.gain:.2f}x",
-        seconds(row.value_s),
-        percent(slower),
+        time_text(row.value_s),
+        share_text(slower),
         UNKNOWN if at_all is None else f"{at_all}",
         UNKNOWN if row.bound_tokens is None else f"{row.bound_tokens}",
         row.note,

@@ -15,9 +15,10 @@ from instances.plan import Plan
 from instances.rules import Finding
 from solver.cli.errors import DONE, INFEASIBLE, one_line
 from solver.cli.files import read_instance, read_plan
-from solver.cli.tables import digits, table
+from solver.cli.tables import table
 from solver.cli.terminal import show, show_json
 from solver.evaluate import Evaluator
+from solver.numbers import digits
 
 app = typer.Typer(add_completion=False)
 

@@ -17,11 +17,12 @@ from solver.cli import options
 from solver.cli.errors import DONE, INFEASIBLE, INTERRUPTED, NO_PLAN, one_line
 from solver.cli.files import in_file, read_instance
 from solver.cli.summary import asked, spill_words
-from solver.cli.tables import UNKNOWN, amount, digits, pairs, seconds, shortened, table
+from solver.cli.tables import amount, pairs, shortened, table
 from solver.cli.terminal import interruptible, progress, show, show_text
 from solver.explanation.answer import explain
 from solver.explanation.result import Change, Clash, Explanation
 from solver.limits import Limits
+from solver.numbers import UNKNOWN, digits, time_text
 
 app = typer.Typer(add_completion=False)
 
@@ -62,7 +63,7 @@ def _parts(instance: Instance, answer: Explanation) -> Iterator[RenderableType]:
         chunks = ", ".join(str(len(sizes)) for sizes in answer.plan.chunks.values())
         name = answer.objective.replace("_", " ")
         facts = [
-            ("value", f"{seconds(answer.value)} ({name}, replayed; the first plan found, not the best)"),
+            ("value", f"{time_text(answer.value)} ({name}, replayed; the first plan found, not the best)"),
             ("plan", f"batch {answer.plan.batch}, {chunks} chunks, {spill_words(answer.plan)}"),
         ]
         yield pairs(facts)
@@ -82,7 +83,7 @@ def _parts(instance: Instance, answer: Explanation) -> Iterator[RenderableType]:
                     change.field,
                     _shown(change.before, change.unit),
                     _shown(change.to, change.unit),
-                    seconds(change.value),
+                    time_text(change.value),
                     _proved(change),
                 )
                 for change in answer.changes

@@ -13,8 +13,9 @@ from instances.model import Model
 from instances.parameters import summary
 from solver.cli.errors import DONE, one_line
 from solver.cli.options import about_option
-from solver.cli.tables import UNKNOWN, amount, pairs, table
+from solver.cli.tables import amount, pairs, table
 from solver.cli.terminal import show, show_json
+from solver.numbers import UNKNOWN
 
 app = typer.Typer(add_completion=False)
 

@@ -9,7 +9,7 @@ from typing import Any
 from solver.benchmark import paper
 from solver.benchmark.record import Record
 from solver.cli.sheets import Sheet
-from solver.cli.tables import UNKNOWN
+from solver.numbers import UNKNOWN
 
 _NO_PLAN = "no plan"
 GAINING = paper.WAYS[1:]

@@ -19,8 +19,9 @@ from instances.mesh import Die, Mesh
 from solver.backends.quiet import standard_output_turned_away
 from solver.cli import options
 from solver.cli.errors import DONE, INFEASIBLE, INTERRUPTED, NO_PLAN, one_line
-from solver.cli.tables import UNKNOWN, pairs, percent
+from solver.cli.tables import pairs
 from solver.cli.terminal import interruptible, progress, show, show_json
+from solver.numbers import UNKNOWN, share_text
 from solver.place.graph import FlowGraph, read_graph
 from solver.place.qaplib import read_qaplib
 from solver.place.run import Placed, UnconnectedError, place_graph, solve_assignment
@@ -172,7 +173,7 @@ def summary(placed: Placed) -> Iterator[Any]:
         [
             ("value", _shown(placed.value)),
             ("bound", bound),
-            ("gap", percent(placed.gap)),
+            ("gap", share_text(placed.gap)),
             *_load(placed),
             ("status", f"{placed.status}; stopped: {placed.stop_reason}, after {placed.runtime_s:.1f} s"),
         ]

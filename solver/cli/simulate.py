@@ -17,10 +17,11 @@ from instances.rules import Finding
 from solver.cli.check import findings_table
 from solver.cli.errors import DONE, INFEASIBLE, one_line
 from solver.cli.files import in_file, output_file, read_instance, read_plan, write_file
-from solver.cli.tables import amount, pairs, percent, seconds, table
+from solver.cli.tables import amount, pairs, table
 from solver.cli.terminal import show, show_json
 from solver.evaluate import Evaluator
 from solver.metrics import metrics_of
+from solver.numbers import share_text, time_text
 from solver.result import Metrics
 from solver.simulation.engine import Run, run
 from solver.simulation.program import Program
@@ -133,11 +134,11 @@ def _deadlock(answer: dict[str, Any]) -> list[Any]:
 def _program_times(answer: dict[str, Any]) -> list[Any]:
     latencies = answer["latency_s"]
     facts = [
-        ("makespan", seconds(answer["makespan_s"])),
-        ("latency", f"{seconds(min(latencies))} to {seconds(max(latencies))} over {len(latencies)} waves"),
+        ("makespan", time_text(answer["makespan_s"])),
+        ("latency", f"{time_text(min(latencies))} to {time_text(max(latencies))} over {len(latencies)} waves"),
     ]
     rows = [
-        (str(stage), amount(peak), seconds(stall))
+        (str(stage), amount(peak), time_text(stall))
         for stage, (peak, stall) in enumerate(zip(answer["peak_memory_bytes"], answer["stall_s"], strict=True))
     ]
     return [pairs(facts), "", table(("stage", "peak", "stall"), rows, numbers=("stage", "peak", "stall"))]
@@ -147,19 +148,20 @@ def _metrics(metrics: Metrics, plan: Plan) -> list[Any]:
     bubble = metrics.bubble
     ranks = (metrics.p50_latency_s, metrics.p95_latency_s, metrics.p99_latency_s)
     facts = [
-        ("mean latency", seconds(metrics.mean_latency_s)),
-        ("p50, p95, p99", ", ".join(map(seconds, ranks))),
-        ("makespan", seconds(metrics.makespan_s)),
+        ("mean latency", time_text(metrics.mean_latency_s)),
+        ("p50, p95, p99", ", ".join(map(time_text, ranks))),
+        ("makespan", time_text(metrics.makespan_s)),
         ("throughput", f"{metrics.throughput_rps:.4g} requests/s, {metrics.tokens_per_s:.5g} tokens/s"),
         ("computed", f"{metrics.computed_tokens_per_s:.5g} tokens/s"),
         (
             "bubble",
-            f"of makespan {percent(bubble.makespan)}, span {percent(bubble.span)}, steady {percent(bubble.steady)}",
+            f"of makespan {share_text(bubble.makespan)}, span {share_text(bubble.span)}, "
+            f"steady {share_text(bubble.steady)}",
         ),
         ("traffic", f"{amount(metrics.link_bytes)} over links, {amount(metrics.byte_hops)} times hops"),
     ]
     rows = [
-        (str(stage), f"{die[0]},{die[1]}", str(layers), amount(peak), seconds(stall))
+        (str(stage), f"{die[0]},{die[1]}", str(layers), amount(peak), time_text(stall))
         for stage, (die, layers, peak, stall) in enumerate(
             zip(plan.placement, plan.layers, metrics.peak_memory_bytes, metrics.stall_s, strict=True)
         )

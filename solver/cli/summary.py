@@ -9,11 +9,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from formulations.interface import relative_gap
 from instances.instance import Instance
 from instances.plan import Plan
 from solver.cli.errors import one_line
-from solver.cli.tables import UNKNOWN, amount, pairs, percent, seconds, shortened, table
-from solver.result import Result, relative_gap
+from solver.cli.tables import amount, pairs, shortened, table
+from solver.numbers import UNKNOWN, share_text, time_text
+from solver.result import Result
 
 _REASON = 100
 """Characters of why a method cannot run; the whole sentence is in the result file."""
@@ -68,8 +70,8 @@ def _methods(result: Result) -> Table:
     rows = [
         (
             row.method,
-            seconds(row.value),
-            percent(relative_gap(row.value, bound)),
+            time_text(row.value),
+            share_text(relative_gap(row.value, bound)),
             _count(row.chunks),
             _count(row.batch),
             shortened(one_line(row.note), _REASON),
@@ -82,8 +84,8 @@ def _methods(result: Result) -> Table:
     rows.append(
         (
             result.method,
-            seconds(value),
-            percent(relative_gap(value, bound)),
+            time_text(value),
+            share_text(relative_gap(value, bound)),
             _range(counts),
             _count(None if plan is None else plan.batch),
             remark,
@@ -106,13 +108,13 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     objective = result.objective
     name = objective.name.replace("_", " ")
     if objective.value is not None:
-        yield "value", f"{seconds(objective.value)} ({name}, replayed)"
+        yield "value", f"{time_text(objective.value)} ({name}, replayed)"
     else:
         yield "value", f"{UNKNOWN} {one_line(result.reason or '')}".rstrip()
     meaning = " (no plan in scope is better)" if objective.bound is not None else ""
-    yield "bound", seconds(objective.bound) + meaning
-    yield "trivial bound", seconds(objective.trivial_bound)
-    yield "gap", percent(objective.gap)
+    yield "bound", time_text(objective.bound) + meaning
+    yield "trivial bound", time_text(objective.trivial_bound)
+    yield "gap", share_text(objective.gap)
     yield from _serving(result)
     if objective.bound_scope is not None:
         yield "scope", objective.bound_scope.describe()
@@ -127,15 +129,15 @@ def _serving(result: Result) -> Iterator[tuple[str, str]]:
     if metrics is None or result.program is None:
         return
     ranks = (metrics.ttft_s, metrics.p50_ttft_s, metrics.p99_ttft_s)
-    yield "first token", f"mean, p50, p99 {', '.join(map(seconds, ranks))}"
+    yield "first token", f"mean, p50, p99 {', '.join(map(time_text, ranks))}"
     if metrics.tbt_s is not None:
         gaps = (metrics.tbt_s, metrics.p50_tbt_s, metrics.p99_tbt_s, metrics.max_tbt_s)
-        yield "between tokens", f"mean, p50, p99, most {', '.join(map(seconds, gaps))}"
+        yield "between tokens", f"mean, p50, p99, most {', '.join(map(time_text, gaps))}"
     yield "prompt tokens", f"{metrics.tokens_per_s:.5g}/s, {metrics.computed_tokens_per_s:.5g}/s of them computed"
     if metrics.expert_bytes is not None:
         yield "experts read", amount(metrics.expert_bytes)
     if metrics.good_hit_rate is not None:
-        yield "good hits", percent(metrics.good_hit_rate)
+        yield "good hits", share_text(metrics.good_hit_rate)
 
 
 def stage_table(instance: Instance, result: Result) -> Table:
@@ -157,8 +159,8 @@ def stage_table(instance: Instance, result: Result) -> Table:
                 f"{die[0]},{die[1]}",
                 str(layers),
                 amount(peak),
-                percent(None if peak is None else peak / capacity),
-                seconds(stall),
+                share_text(None if peak is None else peak / capacity),
+                time_text(stall),
                 ", ".join(f"{tokens} at {creditor}" for creditor, tokens in kept.items()),
             )
         )

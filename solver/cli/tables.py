@@ -1,4 +1,4 @@
-"""Numbers for people, and the plain look of all tables."""
+"""The plain look of all tables."""
 
 from __future__ import annotations
 
@@ -9,46 +9,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-UNKNOWN = "–"
-_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
-_PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-
-
-def seconds(value: float | None) -> str:
-    """A time with five digits and a unit that suits it."""
-    if value is None:
-        return UNKNOWN
-    size, unit = next(((size, unit) for size, unit in _TIMES if abs(value) >= size), (1.0, "s"))
-    return f"{digits(value / size)} {unit}"
-
-
-def digits(value: float) -> str:
-    """Five significant digits, never in scientific notation for what a person reads as a number."""
-    if value == 0 or not 1e-4 <= abs(value) < 1e15:
-        return f"{value:.5g}"
-    if abs(value) >= 1e5:
-        return f"{value:.0f}"
-    return f"{value:#.5g}".rstrip(".")
-
-
-def percent(part: float | None) -> str:
-    """A share in percent."""
-    if part is None:
-        return UNKNOWN
-    shown = 100 * part
-    if 0 < abs(shown) < 0.005:
-        return "<0.01 %" if shown > 0 else ">-0.01 %"
-    return f"{shown:.2f} %"
+from solver.numbers import byte_text
 
 
 def amount(value: float | None, unit: str = "B") -> str:
-    """Bytes and the like with four digits and a decimal prefix."""
-    if value is None:
-        return UNKNOWN
-    size, prefix = next(((size, prefix) for size, prefix in _PREFIXES if abs(value) >= size), (1.0, ""))
-    whole = size == 1.0 and value == int(value)
-    number = f"{value:.0f}" if whole else f"{value / size:#.4g}".rstrip(".")
-    return f"{number} {prefix}{unit}".rstrip()
+    """Bytes and the like with all four digits, so that they line up in a column."""
+    return byte_text(value, unit, aligned=True)
 
 
 def shortened(text: str, limit: int) -> str:

@@ -13,8 +13,8 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from solver.cli.tables import percent, seconds
 from solver.incumbent import Incumbent
+from solver.numbers import share_text, time_text
 
 
 def show(*parts: RenderableType) -> None:
@@ -59,9 +59,9 @@ class Progress:
         parts = [
             f"{best.deadline.elapsed_s:.0f} s",
             self.phase,
-            f"value {seconds(best.value)}",
-            f"bound {seconds(best.bound)}",
-            f"gap {percent(best.gap)}",
+            f"value {time_text(best.value)}",
+            f"bound {time_text(best.bound)}",
+            f"gap {share_text(best.gap)}",
         ]
         return Text(" | ".join(parts), no_wrap=True, overflow="ellipsis")
 

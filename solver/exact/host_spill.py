@@ -44,11 +44,7 @@ def host_spill(search: Search, batch: int) -> bool:
     for count in () if ran else counts:
         if search.deadline.over:
             break
-        sizes = {
-            shape[0] - shape[1]: search.equal_sizes(shape, min(count, search.tables.grid(shape).quanta))
-            for shape in search.instance.workload.shapes
-        }
-        ran = bisected(search, search.plan(batch, sizes, layers, placement)) or ran
+        ran = bisected(search, search.plan(batch, search.equal_lists(count), layers, placement)) or ran
     return ran
 
 

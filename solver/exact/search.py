@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from formulations.interface import relative_gap
 from instances.plan import Plan
 from solver.exact.compare import compare
 from solver.exact.host_spill import host_spill
@@ -16,7 +17,6 @@ from solver.exact.spill_search import cuts_of, enough, spill_search
 from solver.exact.virtual import search_folded
 from solver.policies.layout import pipeline_layout
 from solver.policies.uniform import uniform_plans
-from solver.result import relative_gap
 from solver.search import Search
 
 OWN_SHARE = 0.6

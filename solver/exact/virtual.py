@@ -108,7 +108,7 @@ def _equal_sizes(family: Family) -> None:
     search = family.search
     grids = {shape: search.tables.grid(shape) for shape in search.instance.workload.shapes}
     for count in sorted({count for shape in grids for count in search.chunk_counts(shape)}):
-        sizes = {shape: search.equal_sizes(shape, min(count, grid.quanta)) for shape, grid in grids.items()}
+        sizes = {shape: search.equal_sizes(shape, count) for shape in grids}
         family.offer({shape: grid.positions(sizes[shape]) for shape, grid in grids.items()})
 
 

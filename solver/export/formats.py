@@ -23,18 +23,18 @@ class Format:
     Parameters
     ----------
     module, function
-        Where its writer is; imported when it is asked for, since a library behind it may be missing.
+        Where its writer is; imported when it is asked for, since a package behind it may be missing.
     folder
         Whether it is a folder of files.
-    library, extra
-        Library that is not always installed, and the extra of this distribution that brings it.
+    package, extra
+        Package that is not always installed, and the extra of this distribution that brings it.
     """
 
     says: str
     module: str
     function: str = "write"
     folder: bool = True
-    library: str | None = None
+    package: str | None = None
     extra: str | None = None
 
 
@@ -42,9 +42,9 @@ FORMATS = {
     "perfetto": Format("a timeline for ui.perfetto.dev", "solver.export.perfetto", folder=False),
     "chakra": Format("execution traces for ASTRA-sim", "solver.export.chakra.files"),
     "parquet": Format(
-        "tables for data frames", "solver.export.arrow", "write_parquet", library="pyarrow", extra="arrow"
+        "tables for data frames", "solver.export.arrow", "write_parquet", package="pyarrow", extra="arrow"
     ),
-    "arrow": Format("the same, in Arrow files", "solver.export.arrow", "write_arrow", library="pyarrow", extra="arrow"),
+    "arrow": Format("the same, in Arrow files", "solver.export.arrow", "write_arrow", package="pyarrow", extra="arrow"),
 }
 
 
@@ -66,7 +66,7 @@ def export_result(result: Result, to: str, out: Path) -> str:
     Raises
     ------
     InputError
-        For an unknown format, a missing library, a path that cannot be written or a result without a plan; nothing is
+        For an unknown format, a missing package, a path that cannot be written or a result without a plan; nothing is
         written then.
     InfeasibleError
         If the plan breaks a rule or deadlocks, here or in the tool that it is meant for.
@@ -77,18 +77,18 @@ def export_result(result: Result, to: str, out: Path) -> str:
 
 
 def find_writer(to: str) -> Writer:
-    """The writer of a format; InputError if there is none, or its library is missing."""
+    """The writer of a format; InputError if there is none, or its package is missing."""
     if to not in FORMATS:
         raise InputError("to", to, f"one of {', '.join(FORMATS)}")
     form = FORMATS[to]
     try:
         module = importlib.import_module(form.module)
     except ModuleNotFoundError as error:
-        if form.library is None or (error.name or "").partition(".")[0] != form.library:
+        if form.package is None or (error.name or "").partition(".")[0] != form.package:
             raise
-        others = ", ".join(name for name, other in FORMATS.items() if other.library != form.library)
+        others = ", ".join(name for name, other in FORMATS.items() if other.package != form.package)
         raise InputError(
-            "to", to, f"{others}, or {form.library} installed: pip install 'waferplan[{form.extra}]'"
+            "to", to, f"{others}, or {form.package} installed: pip install 'waferplan[{form.extra}]'"
         ) from None
     writer: Writer = getattr(module, form.function)
     return writer

@@ -61,6 +61,20 @@ def head_to_tail(stages: int) -> Partners:
     return tuple(stages - 1 - stage if 2 * stage != stages - 1 else None for stage in range(stages))
 
 
+def offset_pairs(stages: int, offset: int) -> Partners:
+    """Stages s and s + offset lend each other memory, in blocks of twice the offset; what is left has no partner."""
+    whole = stages - stages % (2 * offset)
+    return tuple(
+        None if stage >= whole else stage + offset if stage % (2 * offset) < offset else stage - offset
+        for stage in range(stages)
+    )
+
+
+def mbkr_pairs(stages: int, chunks: int) -> Partners:
+    """Cross-half partners; with fewer chunks than stages those half a wave apart, for others peak with one another."""
+    return cross_half(stages) if chunks >= stages else offset_pairs(stages, max(1, min(chunks // 2, stages // 2)))
+
+
 def nobody(stages: int) -> Partners:
     """No partners: everything stays at home."""
     return (None,) * stages

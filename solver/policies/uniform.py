@@ -42,8 +42,4 @@ def uniform_plans(search: Search, *, single: bool = False, largest_batch_first: 
         if not single and len(counts) == 1:
             counts = sorted({count for shape in shapes for count in search.chunk_counts(shape)})
         for count in counts:
-            sizes = {
-                shape[0] - shape[1]: search.equal_sizes(shape, min(count, search.tables.grid(shape).quanta))
-                for shape in shapes
-            }
-            yield search.plan(batch, sizes, layers, placement)
+            yield search.plan(batch, search.equal_lists(count), layers, placement)

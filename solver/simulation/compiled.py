@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numba
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+from formulations.compiled import Function, cached_entry
 
 
 def compiled(function: Function) -> Function:
@@ -23,26 +21,5 @@ def compiled(function: Function) -> Function:
 
 
 def compiled_entry(*parts: ModuleType) -> Callable[[Function], Function]:
-    """Compile the function that Python calls, and keep it on disk with all that it calls in ``parts``.
-
-    Numba's cache looks only at the file of the function itself. The name under which it keeps the function therefore
-    carries a hash of the sources of ``parts``, so that an edit there is not missed.
-    """
-
-    def compile_cached(function: Function) -> Function:
-        function.__qualname__ = f"{function.__name__}_{_digest(parts)}"
-        try:
-            return cast(Function, numba.njit(cache=True, error_model="numpy")(function))
-        except RuntimeError:
-            # Neither the source folder nor the user's cache folder can be written: compile anew in each process.
-            return cast(Function, numba.njit(error_model="numpy")(function))
-
-    return compile_cached
-
-
-def _digest(parts: tuple[ModuleType, ...]) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        path = Path(part.__file__ or "")
-        digest.update(path.read_bytes() if path.is_file() else b"")
-    return digest.hexdigest()[:16]
+    """Compile the function that Python calls, and keep it on disk with all that it calls in ``parts``."""
+    return cached_entry(*parts, error_model="numpy")

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from formulations.tables import StageTables
 from instances.instance import Instance
 from solver.evaluate import Evaluator
-from solver.incumbent import Incumbent
-from solver.limits import Limits
-from solver.search import Search
 from tests.brute_force import every_plan
 from tests.tiny import Data, Recipe
 
@@ -121,22 +115,3 @@ def _workload(recipe: Recipe, uncached: int, *, trace: bool) -> Data:
         return {"requests": recipe.integer(1, 3), "tokens": uncached + cached, "cached_tokens": cached}
     arrivals = [0.0, recipe.choice((0.0, 0.125)), recipe.choice((0.25, 2.0))][: recipe.integer(2, 3)]
     return {"trace": [{"arrival_s": at, "tokens": uncached + cached, "cached_tokens": cached} for at in arrivals]}
-
-
-def bare_search(instance: Instance, *, chunks: int | None = None) -> Search:
-    """A search that has not begun, without a clock."""
-    evaluator, limits = Evaluator(instance), Limits(time_s=None, deterministic=True)
-    deadline = limits.start()
-    return Search(
-        instance=instance,
-        evaluator=evaluator,
-        tables=StageTables(instance),
-        incumbent=Incumbent(evaluator, deadline, None),
-        deadline=deadline,
-        limits=limits,
-        rng=np.random.default_rng(0),
-        chunks=chunks,
-        knobs={},
-        seed=0,
-        note=lambda line: None,
-    )

@@ -19,12 +19,10 @@ from instances.plan import Plan
 from instances.workload import form_waves
 from solver.evaluate import Evaluator
 from tests.brute_force import batches, descend, every_plan
+from tests.formulations.hunted import Hunted, caught
 from tests.tiny import Recipe, recipes
 
 PARTS, INSTANCES_PER_PART, LARGEST_SPACE = 8, 38, 200
-
-Hunted = tuple[Instance, dict[int, float]]
-"""An instance and the best value of each batch that has a plan."""
 
 
 def _exhausted(*seed: int) -> tuple[Instance, list[Plan]] | None:
@@ -133,19 +131,9 @@ def hunted() -> list[Hunted]:
     return cases
 
 
-def _caught(cases: list[Hunted], factor: float = 1.0) -> int:
-    """Instances in which some bound, times a factor, is above the best value."""
-    count = 0
-    for instance, best in cases:
-        found = _bounds(instance)
-        promised = {batch: found[batch].bound_s for batch in best}
-        count += any(bound is None or bound * factor > best[batch] for batch, bound in promised.items())
-    return count
-
-
 def test_a_bound_one_percent_too_high_is_caught(hunted: list[Hunted]) -> None:
-    assert _caught(hunted) == 0
-    assert _caught(hunted, 1.01) >= len(hunted) / 3
+    assert caught(hunted, _bounds) == 0
+    assert caught(hunted, _bounds, 1.01) >= len(hunted) / 3
 
 
 MUTANTS: dict[str, Callable[[StagePath], StagePath]] = {
@@ -167,4 +155,4 @@ def test_each_part_of_the_path_is_as_large_as_can_be(
         return MUTANTS[part](right(*arguments))  # type: ignore[arg-type]  # handed through as they came
 
     monkeypatch.setattr(bounds, "stage_path", wrong)
-    assert _caught(hunted) >= 1
+    assert caught(hunted, _bounds) >= 1

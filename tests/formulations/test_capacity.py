@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations.capacity.solve import FORMS, CapacityResult, longest_request
-from formulations.capacity.variables import Latency, with_tokens
-from formulations.interface import EngineLimits
-from formulations.joint.solve import Run
+from formulations.capacity.variables import Latency
+from formulations.interface import Engine, EngineLimits
 from instances.errors import InputError
 from instances.instance import Instance
 from solver.backends.cpsat import solve_cpsat
@@ -22,7 +21,7 @@ from tests.formulations.joint_cases import best_values, equal_requests
 from tests.tiny import line
 
 LIMITS = EngineLimits(time_s=20.0, deterministic=True)
-ENGINES: dict[str, Run] = {"cpsat": solve_cpsat, "milp": solve_highs}
+ENGINES: dict[str, Engine] = {"cpsat": solve_cpsat, "milp": solve_highs}
 
 
 def _longest(instance: Instance, most: int, latency_s: Latency | None = None) -> tuple[CapacityResult, CapacityResult]:
@@ -41,7 +40,7 @@ def _values(instance: Instance, most: int, *, spill: bool) -> dict[int, float]:
     workload, quantum = instance.workload, instance.pipeline.chunk_quantum
     found = {}
     for tokens in range(workload.cached_tokens + quantum, workload.cached_tokens + most * quantum + 1, quantum):
-        best = best_values(with_tokens(instance, tokens), spill=spill)
+        best = best_values(instance.with_tokens(tokens), spill=spill)
         if best:
             found[tokens] = min(best.values())
     return found
@@ -65,7 +64,7 @@ def test_under_a_budget_every_plan_and_both_models_agree(seed: int) -> None:
         assert result.tokens == max(fits, default=None)
         if result.tokens is not None:
             assert result.plan is not None
-            value = Evaluator(with_tokens(instance, result.tokens)).value(result.plan)
+            value = Evaluator(instance.with_tokens(result.tokens)).value(result.plan)
             assert value is not None
             assert value <= budget * (1 + 1e-9)
 
@@ -93,7 +92,7 @@ def test_longest_by_hand() -> None:
     for result in _longest(instance, 8, lambda tokens: 5.5):
         assert result.tokens == 4
         assert result.plan is not None
-        assert result.plan.instance == with_tokens(instance, 4).fingerprint
+        assert result.plan.instance == instance.with_tokens(4).fingerprint
     # Nothing is as fast as that.
     for result in _longest(instance, 8, lambda tokens: 0.5):
         assert (result.tokens, result.plan, result.bound_tokens, result.status) == (None, None, 0, "infeasible")

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from formulations.capacity import peak_cpsat, peak_milp
 from formulations.capacity.bound import LengthBound, equal_sizes, longest_not_refuted
 from formulations.capacity.peak import peak_problem
-from formulations.interface import EngineLimits
-from formulations.joint.solve import Run
+from formulations.interface import Engine, EngineLimits
 from instances.errors import InputError
 from instances.instance import Instance
 from solver.backends.cpsat import solve_cpsat
@@ -24,7 +23,7 @@ from tests.formulations.joint_cases import equal_requests
 from tests.tiny import line
 
 LIMITS = EngineLimits(time_s=20.0, deterministic=True)
-ENGINES: dict[str, Run] = {"cpsat": solve_cpsat, "milp": solve_highs}
+ENGINES: dict[str, Engine] = {"cpsat": solve_cpsat, "milp": solve_highs}
 
 QUANTUM = 500_000
 """Tokens; 20 quanta a chunk are what a die has memory for 16 times."""

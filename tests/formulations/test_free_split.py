@@ -70,14 +70,14 @@ def test_bound_of_a_model_that_does_not_divide() -> None:
     """126 layers on 16 stages, many waves: two stages have 7 layers, or one 6, and the best of these splits is met."""
     layers: dict[str, object] = {"layers": [{"pattern": ["k"], "repeat": 126}]}
     split = [7] * 2 + [8] * 14
-    parts = {
-        "fitted": SMOOTH,
-        "workload": {"requests": 20, "tokens": 24},
-        "pipeline": {"max_chunks": 12},
-        "model": layers,
-        "hardware": {"link_bytes_per_s": 1e4},
-    }
-    given = line(split, **parts)  # type: ignore[arg-type]  # documents of several kinds
+    given = line(
+        split,
+        fitted=SMOOTH,
+        workload={"requests": 20, "tokens": 24},
+        pipeline={"max_chunks": 12},
+        model=layers,
+        hardware={"link_bytes_per_s": 1e4},
+    )
     free = given.model_copy(update={"pipeline": given.pipeline.model_copy(update={"layers": "free"})})
     fixed = [
         _bound(given.model_copy(update={"pipeline": given.pipeline.model_copy(update={"layers": tuple(each)})}))

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.interface import EngineLimits
+from formulations.interface import Engine, EngineLimits
 from formulations.joint import cpsat, milp
 from formulations.joint.choices import choices_of
 from formulations.joint.problem import Task, has_left, starts_before
-from formulations.joint.solve import FORMS, JointResult, Run, solve_joint
+from formulations.joint.solve import FORMS, JointResult, solve_joint
 from formulations.joint.variables import stated
 from instances.check import check
 from instances.errors import InputError
@@ -25,7 +25,7 @@ from tests.formulations.joint_cases import best_values, small_instance
 from tests.tiny import line
 
 LIMITS = EngineLimits(time_s=20.0, deterministic=True)
-ENGINES: dict[str, Run] = {"cpsat": solve_cpsat, "milp": solve_highs}
+ENGINES: dict[str, Engine] = {"cpsat": solve_cpsat, "milp": solve_highs}
 
 
 def _solved(instance: Instance, **options: Any) -> dict[str, JointResult]:

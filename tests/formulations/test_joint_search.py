@@ -9,7 +9,8 @@ from solver.evaluate import Evaluator
 from solver.exact.joint import joint
 from solver.search import Search
 from tests.brute_force import every_plan
-from tests.formulations.joint_cases import bare_search, best_values, small_instance
+from tests.formulations.joint_cases import best_values, small_instance
+from tests.searches import bare_search
 from tests.tiny import line
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.interface import EngineLimits
+from formulations.interface import Engine, EngineLimits
 from formulations.joint import milp, milp_model
 from formulations.joint.problem import HOST
-from formulations.joint.solve import FORMS, JointResult, Run, solve_joint
+from formulations.joint.solve import FORMS, JointResult, solve_joint
 from formulations.joint.variables import stated
 from instances.instance import Instance
 from solver.backends.cpsat import solve_cpsat
@@ -21,7 +21,7 @@ from tests.formulations.joint_cases import best_values, small_instance
 from tests.tiny import Recipe, line
 
 LIMITS = EngineLimits(time_s=20.0, deterministic=True)
-ENGINES: dict[str, Run] = {"cpsat": solve_cpsat, "milp": solve_highs}
+ENGINES: dict[str, Engine] = {"cpsat": solve_cpsat, "milp": solve_highs}
 
 
 def _solved(instance: Instance) -> dict[str, JointResult]:

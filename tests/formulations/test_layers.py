@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.interface import EngineLimits, EngineOutcome
+from formulations.interface import Engine, EngineLimits, EngineOutcome
 from formulations.layers import cpsat, milp
 from formulations.layers.exact import best_split
 from formulations.layers.problem import LayerProblem, stated
-from formulations.layers.split import Run, split_layers
+from formulations.layers.split import split_layers
 from formulations.layers.variables import in_ticks
 from instances.errors import InputError
 from solver.backends.cpsat import solve_cpsat
@@ -19,7 +19,7 @@ from solver.backends.highs import solve_highs
 from tests.formulations.layer_cases import brute_force, every_split, random_problem
 
 LIMITS = EngineLimits(time_s=60.0, deterministic=True)
-ENGINES: dict[str, Run] = {"cpsat": solve_cpsat, "milp": solve_highs}
+ENGINES: dict[str, Engine] = {"cpsat": solve_cpsat, "milp": solve_highs}
 
 
 @settings(max_examples=300)
@@ -115,8 +115,8 @@ class TestReported:
 
     def test_head_on_the_last_stage(self, form: str) -> None:
         """vllm#14120: of 16 stages the last always runs out of memory, its head weighs about as much as two layers."""
-        memory = {"weight_bytes": 10.0, "extra_bytes": [20, *[0] * 14, 20], "capacity_bytes": 65.0}
-        problem = stated([1.0] * 80, 16, **memory)  # type: ignore[arg-type]  # numbers and lists of them
+        ends = [20, *[0] * 14, 20]
+        problem = stated([1.0] * 80, 16, weight_bytes=10.0, extra_bytes=ends, capacity_bytes=65.0)
         assert [text.split(":")[0] for text in problem.violations((5,) * 16)] == ["capacity_at_rest"] * 2
         layers = self._layers(form, problem)
         # At the ends 20 + 50 bytes do not fit and 20 + 40 do, so some stage in between takes six.

@@ -20,7 +20,7 @@ from solver.exact.splits import free_splits
 from solver.policies.layout import layer_split
 from tests.brute_force import splits
 from tests.builders import small_instance
-from tests.solver.test_policies import make_search
+from tests.searches import make_search
 from tests.tiny import Recipe, recipes
 
 FREE: dict[str, Any] = {"pipeline__layers": "free"}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.interface import EngineLimits, EngineOutcome
+from formulations.interface import Engine, EngineLimits, EngineOutcome
 from formulations.pairing import cpsat, milp
 from formulations.pairing.matching import best_pairs
-from formulations.pairing.pair import PairingResult, Run, pair_stages
+from formulations.pairing.pair import PairingResult, pair_stages
 from formulations.pairing.problem import (
     PairingProblem,
     cross_half,
@@ -24,7 +24,7 @@ from solver.backends.highs import solve_highs
 from tests.formulations.pairing_cases import brute_force, groupings, random_problem
 
 LIMITS = EngineLimits(time_s=60.0, deterministic=True)
-ENGINES: dict[str, Run] = {"cpsat": solve_cpsat, "milp": solve_highs}
+ENGINES: dict[str, Engine] = {"cpsat": solve_cpsat, "milp": solve_highs}
 
 
 def _assert_best(problem: PairingProblem, found: PairingResult, peak: float, traffic: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
-from formulations.placement.compiled import name_with_sources
+from formulations.compiled import name_with_sources
 
 
 def test_an_edit_in_another_file_changes_the_name(tmp_path: Path) -> None:

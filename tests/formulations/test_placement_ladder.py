@@ -18,7 +18,7 @@ from formulations.placement.ladder_floor import (
     longest_strip,
     odd_rungs,
 )
-from formulations.placement.problem import PlacementProblem, stated
+from formulations.placement.problem import Hops, PlacementProblem, stated
 from formulations.placement.seam import crossing_cost, islands, structure_of
 from tests.formulations.placement_cases import (
     brute_force,
@@ -182,9 +182,11 @@ def test_what_is_a_ladder() -> None:
         (mocap_flows(6), [], np.triu(np.ones((6, 6), dtype=np.int64)) + 1),  # direction matters
     ],
 )
-def test_what_is_no_ladder(flows: list[tuple[int, int, float]], pairs: list[tuple[int, int]], hops: object) -> None:
+def test_what_is_no_ladder(
+    flows: list[tuple[int, int, float]], pairs: list[tuple[int, int]], hops: Hops | None
+) -> None:
     matrix = mesh(2, 3)[1] if hops is None else hops
-    assert ladder_of(stated(matrix, flows, 6, None, pairs)) is None  # type: ignore[arg-type]  # an array
+    assert ladder_of(stated(matrix, flows, 6, None, pairs)) is None
 
 
 def test_islands_and_their_surplus() -> None:

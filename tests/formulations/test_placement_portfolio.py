@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations.placement.portfolio import MOST_DIES, Portfolio, suits
-from formulations.placement.problem import stated
+from formulations.placement.problem import PlacementProblem, stated
 from tests.formulations.placement_cases import (
     brute_force,
     cross_half,
@@ -19,8 +19,8 @@ from tests.formulations.placement_cases import (
 )
 
 
-def fresh(problem: object) -> Portfolio:
-    return Portfolio(problem, None, 0)  # type: ignore[arg-type]  # a problem
+def fresh(problem: PlacementProblem) -> Portfolio:
+    return Portfolio(problem, None, 0)
 
 
 @settings(max_examples=80)

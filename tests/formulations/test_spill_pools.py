@@ -7,7 +7,7 @@ import pytest
 from instances.instance import Instance
 from instances.plan import Plan
 from solver.exact.pool import Unlimited, pooled_plan, unlimited_run
-from tests.formulations.joint_cases import bare_search
+from tests.searches import bare_search
 from tests.tiny import line
 
 CHUNK_TOKENS = 10**7

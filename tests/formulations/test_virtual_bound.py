@@ -19,6 +19,7 @@ from instances.instance import Instance
 from instances.plan import Plan
 from solver.evaluate import Evaluator
 from tests.brute_force import batches
+from tests.formulations.hunted import Hunted, caught
 from tests.formulations.virtual_cases import (
     LARGEST_SPACE,
     every_v_plan,
@@ -32,9 +33,6 @@ from tests.solver.simulation.v_plans import v_instance, v_plan, with_memory
 from tests.tiny import Recipe, line, recipes
 
 PARTS, INSTANCES_PER_PART = 4, 40
-
-Hunted = tuple[Instance, dict[int, float]]
-"""An instance and the best value of each batch that has a plan."""
 
 
 def found_bounds(instance: Instance, chunks: int | None = None) -> dict[int, BatchBound]:
@@ -141,19 +139,9 @@ def hunted() -> list[Hunted]:
     return cases
 
 
-def caught(cases: list[Hunted], factor: float = 1.0) -> int:
-    """Instances in which some bound, times a factor, is above the best value."""
-    count = 0
-    for instance, best in cases:
-        found = found_bounds(instance)
-        promised = {batch: found[batch].bound_s for batch in best}
-        count += any(each is None or each * factor > best[batch] for batch, each in promised.items())
-    return count
-
-
 def test_a_bound_one_percent_too_high_is_caught(hunted: list[Hunted]) -> None:
-    assert caught(hunted) == 0
-    assert caught(hunted, 1.01) >= len(hunted) / 4
+    assert caught(hunted, found_bounds) == 0
+    assert caught(hunted, found_bounds, 1.01) >= len(hunted) / 4
 
 
 def line_of_dies(dies: int, tokens: int, **fitted: float) -> Instance:
@@ -190,7 +178,7 @@ def test_each_part_of_the_path_is_as_large_as_can_be(
         return [mutant(build) for build in right(*arguments)]
 
     monkeypatch.setattr(bound, "fold_paths", wrong)
-    assert caught(hunted) >= 1
+    assert caught(hunted, found_bounds) >= 1
 
 
 def test_reasons_why_there_is_no_v() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from formulations.bounds import TimeBounds
-from formulations.interface import EngineLimits, EngineOutcome
+from formulations.interface import Engine, EngineLimits, EngineOutcome
 from formulations.tables import StageTables
 from formulations.virtual import cpsat, milp
 from formulations.virtual.solve import VirtualResult, solve_virtual
@@ -26,14 +25,12 @@ from tests.formulations.virtual_cases import every_v_plan, keeps_rules, runs_of,
 from tests.solver.simulation.v_plans import v_instance, v_plan, with_memory
 from tests.tiny import Recipe, line, recipes
 
-Run = Callable[[Any, EngineLimits], EngineOutcome]
-
 LIMITS = EngineLimits(time_s=60.0, deterministic=True)
-TWINS: list[tuple[ModuleType, Run]] = [(cpsat, solve_cpsat), (milp, solve_highs)]
+TWINS: list[tuple[ModuleType, Engine]] = [(cpsat, solve_cpsat), (milp, solve_highs)]
 LARGEST_SPACE = 60
 
 
-def solve_cell(instance: Instance, cell: Cell, twin: ModuleType, engine: Run) -> tuple[EngineOutcome, Any, float]:
+def solve_cell(instance: Instance, cell: Cell, twin: ModuleType, engine: Engine) -> tuple[EngineOutcome, Any, float]:
     problem = state(instance, cell)
     model = twin.build(problem)
     return engine(model.model, LIMITS), model, problem.tick_s
@@ -146,7 +143,7 @@ def best_replayed(instance: Instance) -> float:
 
 
 @pytest.mark.parametrize(("twin", "engine"), TWINS)
-def test_all_cells_of_an_instance(twin: ModuleType, engine: Run) -> None:
+def test_all_cells_of_an_instance(twin: ModuleType, engine: Engine) -> None:
     """Two dies, layers free, five tokens: chunks of 2 + 2c s in all, shared by six layers; ticks of 1/3 s are exact."""
     instance = line(
         [3, 3],
@@ -175,7 +172,7 @@ def test_all_cells_of_an_instance(twin: ModuleType, engine: Run) -> None:
 
 
 @pytest.mark.parametrize("twin_and_engine", TWINS)
-def test_no_v_no_value(twin_and_engine: tuple[ModuleType, Run]) -> None:
+def test_no_v_no_value(twin_and_engine: tuple[ModuleType, Engine]) -> None:
     assert solve_virtual(line([2, 2]), *twin_and_engine, LIMITS) == VirtualResult(None, None, None, {}, ())
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from formulations.interface import relative_gap
 from instances.instance import Instance
 from instances.plan import Plan
 from solver.replaying import simulate
-from solver.result import Compared, Engine, ObjectiveValue, Result, TracePoint, relative_gap
+from solver.result import Compared, Engine, ObjectiveValue, Result, TracePoint
 from tests.builders import small_instance, small_plan
 
 

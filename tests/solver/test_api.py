@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from formulations.interface import relative_gap
 from instances.check import check
 from instances.errors import InputError
 from instances.plan import Plan
@@ -13,7 +14,7 @@ from solver.evaluate import Evaluator
 from solver.incumbent import Incumbent
 from solver.limits import Limits
 from solver.replaying import simulate
-from solver.result import Result, relative_gap
+from solver.result import Result
 from solver.search import Search
 from tests.builders import small_document, small_instance, small_plan
 from tests.solver.cli.running import waferplan

@@ -10,10 +10,10 @@ from instances.errors import InputError
 from instances.instance import Instance
 from solver.capacity.api import capacity
 from solver.capacity.longest import largest
-from solver.capacity.methods import mbkr_pairs, offset_pairs
 from solver.capacity.result import CapacityResult, CapacityRow
 from solver.evaluate import Evaluator
 from solver.limits import Limits
+from solver.policies.mbkr import mbkr_pairs, offset_pairs
 from tests.builders import small_instance
 
 KV_BYTES = 2 * 2 * 16 * 2

@@ -10,7 +10,8 @@ from solver.api import solve
 from solver.exact.pool import pooled_excess_bytes, spill_problem, unlimited_run
 from solver.limits import Limits
 from tests.builders import small_instance
-from tests.solver.test_policies import make_search, seconds_instance
+from tests.searches import make_search
+from tests.solver.test_policies import seconds_instance
 
 
 def with_memory_for(chunks: float, **changes: Any) -> Instance:

@@ -5,18 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formulations.tables import StageTables
 from instances.errors import InputError
 from instances.instance import Instance
 from solver.api import solve
-from solver.evaluate import Evaluator
-from solver.incumbent import Incumbent
 from solver.limits import Limits
 from solver.methods import METHODS
 from solver.policies.annealing import Schedule, anneal
 from solver.policies.mbkr import Thresholds, cross_half, head_to_tail
-from solver.search import Search
 from tests.builders import small_instance
+from tests.searches import make_search
 
 # One quantum of 256 tokens takes 1 s on each of 4 stages, and nothing else takes time.
 SECONDS: dict[str, Any] = {
@@ -28,24 +25,6 @@ SECONDS: dict[str, Any] = {
 
 def seconds_instance(**changes: Any) -> Instance:
     return small_instance(**{**SECONDS, **changes})
-
-
-def make_search(instance: Instance, method: str, **knobs: object) -> Search:
-    evaluator, limits = Evaluator(instance), Limits(time_s=None)
-    deadline = limits.start()
-    return Search(
-        instance=instance,
-        evaluator=evaluator,
-        tables=StageTables(instance),
-        incumbent=Incumbent(evaluator, deadline),
-        deadline=deadline,
-        limits=limits,
-        rng=np.random.default_rng(0),
-        chunks=None,
-        knobs=METHODS[method].settings(knobs),
-        seed=0,
-        note=lambda line: None,
-    )
 
 
 @pytest.mark.parametrize(

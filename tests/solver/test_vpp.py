@@ -16,8 +16,9 @@ from solver.limits import Limits
 from solver.policies.vpp import folded_splits
 from solver.result import Result
 from tests.builders import changed, small_document
+from tests.searches import make_search
 from tests.solver.cli.running import waferplan
-from tests.solver.test_policies import SECONDS, make_search
+from tests.solver.test_policies import SECONDS
 
 QUICK = Limits(time_s=20)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from formulations.interface import relative_gap
 from instances.errors import InputError
 from instances.instance import Instance
 from instances.plan import Plan
@@ -15,7 +16,6 @@ from solver.benchmark.best_known import load_best_known
 from solver.benchmark.placements import Placing
 from solver.benchmark.session import select
 from solver.evaluate import Evaluator
-from solver.result import relative_gap
 from tests.builders import small_document
 from tests.solver.benchmark.brute_tiny import SPILLING, brute_force
 

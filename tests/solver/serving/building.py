@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from instances.instance import Instance
-from solver.search import Search
 from tests.builders import small_instance
-from tests.solver.test_policies import make_search
 
 FITTED: dict[str, Any] = {"kind": "fitted", "chunk_s": 1, "prefix_s": 0, "token_s": 0.25, "pair_s": 0}
 """Whole model: 1 s an iteration and a quarter of a second a token."""
@@ -26,8 +24,3 @@ def row(tokens: int, arrival_s: float = 0.0, **keys: Any) -> dict[str, Any]:
 def traced(*rows: dict[str, Any], stages: int = 1, **changes: Any) -> Instance:
     """The small instance with a trace."""
     return small_instance(workload={"trace": list(rows)}, pipeline__stages=stages, **changes)
-
-
-def searching(instance: Instance, method: str, **knobs: object) -> Search:
-    """What a method of that name is handed."""
-    return make_search(instance, method, **knobs)

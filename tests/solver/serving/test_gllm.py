@@ -15,7 +15,8 @@ from solver.limits import Limits
 from solver.serving.gllm import Throttle, Throttled
 from solver.serving.memory import Memory
 from solver.serving.setting import setting_of
-from tests.solver.serving.building import FAST_LINKS, FITTED, row, searching, traced
+from tests.searches import make_search
+from tests.solver.serving.building import FAST_LINKS, FITTED, row, traced
 from tests.solver.serving.test_sarathi import kv_room
 
 DEFAULTS = Throttle(8192, 32, 8, 0.05, 512, 4)
@@ -91,7 +92,7 @@ requests = st.lists(
 @given(rows=requests, stages=st.integers(1, 4), room=st.integers(68, 160), threshold=st.sampled_from([0.05, 0.5, 0.9]))
 def test_every_token_is_served(rows: list[dict[str, Any]], stages: int, room: int, threshold: float) -> None:
     instance = traced(*rows, stages=stages, hardware__die__hbm_bytes=kv_room(room), costs=FITTED)
-    setting = setting_of(searching(instance, "gllm"), 16)
+    setting = setting_of(make_search(instance, "gllm"), 16)
     throttle = Throttle(8, 2, 4, threshold, 4, stages)
     log = setting.run(Throttled(Memory(setting.cost, setting.free_bytes), throttle, 8), setting.jobs(1))
     assert log.stuck is None

@@ -15,7 +15,8 @@ from solver.serving.sarathi import Sarathi
 from solver.serving.served import Served
 from solver.serving.setting import Setting, setting_of
 from solver.serving.timing import IterationCost
-from tests.solver.serving.building import FITTED, row, searching, traced
+from tests.searches import make_search
+from tests.solver.serving.building import FITTED, row, traced
 
 ROWS = [row(150 + 70 * number, 0.0002 * number, output_tokens=5) for number in range(5)]
 
@@ -68,7 +69,7 @@ def hosted(instance: Instance) -> Hardware:
 def test_where_stages_share_a_link_the_replay_has_the_last_word() -> None:
     # Stages on columns 0, 2, 1, 3 of one row: the first hop and the third take the link from 1 to 2.
     instance = traced(*ROWS, stages=4, hardware__rows=1, hardware__columns=4, hardware__link_bytes_per_s="20 MB/s")
-    search = searching(instance, "sarathi")
+    search = make_search(instance, "sarathi")
     near = setting_of(search, 64)
     places = ((0, 0), (0, 2), (0, 1), (0, 3))
     apart = Setting(instance, near.layers, places, IterationCost(instance, near.layers, places), 64, lambda: False)

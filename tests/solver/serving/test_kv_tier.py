@@ -16,7 +16,8 @@ from solver.result import Result
 from solver.serving.kv_tier import HostCache, Tier, Tiered
 from solver.serving.memory import Memory
 from solver.serving.setting import Setting, setting_of
-from tests.solver.serving.building import FAST_LINKS, FITTED, row, searching, traced
+from tests.searches import make_search
+from tests.solver.serving.building import FAST_LINKS, FITTED, row, traced
 
 QUICK = Limits(time_s=30)
 HOST: dict[str, Any] = {"hardware__host": {"host_bytes": "1 TB", "host_bytes_per_s": "64 GB/s"}}
@@ -29,7 +30,7 @@ def at_host(cached: int, tokens: int, stages: int = 1, **changes: Any) -> Instan
 
 
 def setting(instance: Instance, chunk: int = 64) -> Setting:
-    return setting_of(searching(instance, "kv-tier"), chunk)
+    return setting_of(make_search(instance, "kv-tier"), chunk)
 
 
 def solved(instance: Instance, **knobs: object) -> Result:

@@ -18,14 +18,15 @@ from solver.serving.jobs import Log
 from solver.serving.layered import GROUPS, Layered, groups_of, layer_groups
 from solver.serving.memory import Memory
 from solver.serving.setting import Setting, setting_of
-from tests.solver.serving.building import FAST_LINKS, FITTED, MIXTURE, row, searching, traced
+from tests.searches import make_search
+from tests.solver.serving.building import FAST_LINKS, FITTED, MIXTURE, row, traced
 
 QUICK = Limits(time_s=30)
 SECONDS: dict[str, Any] = {**FAST_LINKS, "costs": FITTED}
 
 
 def logged(instance: Instance, largest: int, table: tuple[int, ...] = (1, 2, 4)) -> tuple[Setting, Log]:
-    setting = setting_of(searching(instance, "layered"), largest + 8)
+    setting = setting_of(make_search(instance, "layered"), largest + 8)
     scheduler = Layered(Memory(setting.cost, setting.free_bytes), largest, 8, instance.model.layer_count, table)
     return setting, setting.run(scheduler, setting.jobs(1))
 

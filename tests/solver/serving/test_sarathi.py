@@ -20,15 +20,16 @@ from solver.serving.jobs import Log
 from solver.serving.sarathi import run
 from solver.serving.setting import setting_of
 from solver.simulation.program_file import replay_document
+from tests.searches import make_search
 from tests.solver.cli.running import waferplan
-from tests.solver.serving.building import FAST_LINKS, FITTED, row, searching, traced
+from tests.solver.serving.building import FAST_LINKS, FITTED, row, traced
 
 QUICK = Limits(time_s=30)
 SECONDS: dict[str, Any] = {**FAST_LINKS, "costs": FITTED}
 
 
 def logged(instance: Instance, budget: int, **knobs: object) -> Log:
-    search = searching(instance, "sarathi", budget=budget, **knobs)
+    search = make_search(instance, "sarathi", budget=budget, **knobs)
     return run(search, setting_of(search, budget), budget)[0]
 
 
@@ -155,7 +156,7 @@ def test_every_token_is_served_within_the_budget(
     rows: list[dict[str, Any]], budget: int, stages: int, room: int, chunks: bool
 ) -> None:
     instance = traced(*rows, stages=stages, hardware__die__hbm_bytes=kv_room(room), costs=FITTED)
-    search = searching(instance, "sarathi", budget=budget, chunks="overlapped" if chunks else "waiting")
+    search = make_search(instance, "sarathi", budget=budget, chunks="overlapped" if chunks else "waiting")
     setting = setting_of(search, budget)
     log, _ = run(search, setting, budget)
     assert log.stuck is None

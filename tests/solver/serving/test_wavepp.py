@@ -18,7 +18,8 @@ from solver.serving.setting import setting_of
 from solver.serving.wavepp.method import ROWS, run
 from solver.serving.wavepp.scheduler import WavePP
 from tests.builders import small_instance
-from tests.solver.serving.building import FAST_LINKS, FITTED, row, searching, traced
+from tests.searches import make_search
+from tests.solver.serving.building import FAST_LINKS, FITTED, row, traced
 
 QUICK = Limits(time_s=60)
 SECONDS: dict[str, Any] = {**FAST_LINKS, "costs": FITTED}
@@ -36,7 +37,7 @@ PLAIN: dict[str, Any] = {
 
 
 def served(instance: Instance, row_: str = "mpu", **knobs: Any) -> tuple[Log, WavePP]:
-    search = searching(instance, "wavepp", **{**PLAIN, **ROWS[row_], **knobs})
+    search = make_search(instance, "wavepp", **{**PLAIN, **ROWS[row_], **knobs})
     return run(setting_of(search, search.knobs["largest"]), dict(search.knobs))
 
 
@@ -290,7 +291,7 @@ def test_no_request_is_lost_or_stuck_in_1000_random_traces(monkeypatch: pytest.M
     evicted = rechecks = replayed = 0
     for seed in range(1000):
         instance, knobs = random_case(np.random.default_rng(seed))
-        search = searching(instance, "wavepp", **knobs)
+        search = make_search(instance, "wavepp", **knobs)
         setting = setting_of(search, 32)
         log, scheduler = run(setting, dict(search.knobs))
         assert log.stuck is None, (seed, log.stuck)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.numbers import byte_text, byte_unit, count_text, given_time_text, share_text, time_text, time_unit
+from solver.numbers import byte_text, byte_unit, count_text, given_time_text, share_text, time_text, time_unit
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,18 @@ def test_given_times_keep_their_form() -> None:
 )
 def test_bytes(value: float | None, text: str) -> None:
     assert byte_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (0, "0 B"), (1.5e9, "1.500 GB"), (180e9, "180.0 GB"), (999, "999 B"), (0.25, "0.2500 B")],
+)
+def test_bytes_in_a_column(value: float | None, text: str) -> None:
+    assert byte_text(value, aligned=True) == text
+
+
+def test_a_count_may_have_no_unit() -> None:
+    assert [byte_text(value, "") for value in (12.0, 12e3, 2e23)] == ["12", "12 k", "200000 E"]
 
 
 @pytest.mark.parametrize(

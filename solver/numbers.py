@@ -43,13 +43,25 @@ def given_time_text(value_s: float) -> str:
     return f"{value_s / unit.size:.6g} {unit.name}"
 
 
-def byte_text(value: float | None, unit: str = "B") -> str:
-    """Four significant digits of bytes and the like, decimal prefixes."""
+def byte_text(value: float | None, unit: str = "B", *, aligned: bool = False) -> str:
+    """Four significant digits of bytes and the like, decimal prefixes.
+
+    Parameters
+    ----------
+    unit
+        What is counted; may be empty.
+    aligned
+        Zeros at the end are kept, as columns of a terminal want it; whole numbers without a prefix have none.
+    """
     if value is None:
         return UNKNOWN
     size, prefix = next((pair for pair in _PREFIXES if abs(value) >= pair[0]), _PREFIXES[-1])
-    number = f"{value / size:.4g}" if abs(value / size) < 1e4 else f"{value / size:.0f}"
-    return f"{number} {prefix}{unit}"
+    shown = value / size
+    if abs(shown) >= 1e4 or (size == 1 and value == int(value)):
+        number = f"{shown:.0f}"
+    else:
+        number = f"{shown:#.4g}".rstrip(".") if aligned else f"{shown:.4g}"
+    return f"{number} {prefix}{unit}".rstrip()
 
 
 def share_text(part: float | None, *, signed: bool = False) -> str:
