@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from instances.errors import InputError
 from solver.exact.search import exact
+from solver.exact.spilling import spilling
 from solver.method import Knob, Method
 from solver.policies.registry import POLICIES
 from solver.serving.registry import SERVING
@@ -26,7 +29,21 @@ _EXACT = Method(
     },
 )
 
-METHODS: dict[str, Method] = {method.name: method for method in (_EXACT, *POLICIES, *SERVING)}
+_SPILLING = (
+    Method(
+        "pool",
+        "cuts of the bound; any die may hold any stage's chunks, amounts by a linear program",
+        partial(spilling, dies=True, host=False),
+    ),
+    Method(
+        "host",
+        "cuts of the bound; late chunks leave for the die's host memory while their request runs",
+        partial(spilling, dies=False, host=True),
+    ),
+    Method("pool+host", "cuts of the bound; spill to any die and to the host", partial(spilling, dies=True, host=True)),
+)
+
+METHODS: dict[str, Method] = {method.name: method for method in (_EXACT, *_SPILLING, *POLICIES, *SERVING)}
 
 
 def find_method(name: str) -> Method:

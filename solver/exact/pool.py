@@ -60,8 +60,9 @@ def unlimited_run(search: Search, plan: Plan) -> Unlimited | None:
     return Unlimited(value, in_order(outcome.start_ps), in_order(outcome.end_ps), program)
 
 
-def pooled_plan(search: Search, plan: Plan, unlimited: Unlimited) -> float | None:
-    """Offer plans like ``plan`` with pooled spill; the best value, or None if none runs.
+def pooled_plan(search: Search, plan: Plan, unlimited: Unlimited, *, host: bool = True) -> float | None:
+    """Offer plans like ``plan`` with pooled spill; the best value, or None if none runs. The host's memory counts too,
+    where there is one and ``host`` says so.
 
     The program is built on ideal times and the replay drifts from them, so a share of the memory is kept back. Larger
     shares are tried while the replay does not run, and then as long as they make it faster: they cost traffic, but save
@@ -71,7 +72,7 @@ def pooled_plan(search: Search, plan: Plan, unlimited: Unlimited) -> float | Non
     for margin in MARGINS:
         if search.deadline.over:
             break
-        spilled = _spilled(search, plan, unlimited, margin)
+        spilled = _spilled(search, plan, unlimited, margin, host)
         if spilled is None:
             break
         value = search.offer(spilled)
@@ -81,15 +82,15 @@ def pooled_plan(search: Search, plan: Plan, unlimited: Unlimited) -> float | Non
     return best
 
 
-def has_room(search: Search, plan: Plan, unlimited: Unlimited) -> bool:
+def has_room(search: Search, plan: Plan, unlimited: Unlimited, *, host: bool = True) -> bool:
     """Whether all KV of this timeline fits in all memories together, and each die holds what cannot leave it."""
-    problem = spill_problem(search.instance, search.evaluator.lowering, plan, unlimited, MARGINS[0])
+    problem = spill_problem(search.instance, search.evaluator.lowering, plan, unlimited, MARGINS[0], with_host=host)
     return not always_too_full(problem) and pooled_excess_bytes(problem, unlimited.start_s, unlimited.end_s) <= 0
 
 
-def _spilled(search: Search, plan: Plan, unlimited: Unlimited, margin: float) -> Plan | None:
+def _spilled(search: Search, plan: Plan, unlimited: Unlimited, margin: float, host: bool) -> Plan | None:
     """The plan with the spill of the linear program; None if it has no solution in time."""
-    problem = spill_problem(search.instance, search.evaluator.lowering, plan, unlimited, margin)
+    problem = spill_problem(search.instance, search.evaluator.lowering, plan, unlimited, margin, with_host=host)
     if always_too_full(problem) or pooled_excess_bytes(problem, unlimited.start_s, unlimited.end_s) > 0:
         return None
     model = build(problem)
@@ -125,7 +126,7 @@ def pooled_excess_bytes(problem: SpillProblem, start_s: Amounts, end_s: Amounts)
 
 
 def spill_problem(
-    instance: Instance, lowering: Lowering, plan: Plan, unlimited: Unlimited, margin: float
+    instance: Instance, lowering: Lowering, plan: Plan, unlimited: Unlimited, margin: float, *, with_host: bool = True
 ) -> SpillProblem:
     """Data of the program for one wave after another of the only request shape."""
     cost, shape = instance.stage_cost, instance.workload.shapes[0]
@@ -142,7 +143,7 @@ def spill_problem(
     distance[:, :stages] = np.where(
         np.eye(stages, dtype=bool), np.inf, (1.0 + HOP_WEIGHT * (program.network.hops - 1)) * per_byte
     )
-    host = instance.hardware.host
+    host = instance.hardware.host if with_host else None
     if host is not None:
         distance[:, stages] = 1.0 / host.host_bytes_per_s
     slowest = 1.0 / np.min(program.network.bottleneck_bytes_per_s[~np.eye(stages, dtype=bool)], initial=np.inf)

@@ -46,8 +46,7 @@ def exact(search: Search) -> Plan | None:
                 break
     heuristics = search.knobs["compare"] != "no"
     search.note("cuts from the bound")
-    batches = [batch for batch, found in search.bounds.items() if found.bound_s is not None]
-    batches.sort(key=lambda batch: (search.bounds[batch].bound_s, batch))
+    batches = batches_in_turn(search)
     soft = search.deadline.part(OWN_SHARE, math.inf) if heuristics else search.deadline
     if search.v_shaped and search.plain:
         soft = soft.part(V_SHARE, math.inf)
@@ -56,7 +55,7 @@ def exact(search: Search) -> Plan | None:
         assert bound is not None
         if enough(search, soft) or (search.incumbent.value is not None and bound >= search.incumbent.value):
             break
-        if not _as_the_bound_suggests(search, batch):
+        if not as_the_bound_suggests(search, batch):
             host_spill(search, batch)
             spill_search(search, batch, soft)
     layer_moves(search)
@@ -75,6 +74,12 @@ def exact(search: Search) -> Plan | None:
     return search.incumbent.plan
 
 
+def batches_in_turn(search: Search) -> list[int]:
+    """Batches that may have a plain plan, best bound first."""
+    bounded = [(found.bound_s, batch) for batch, found in search.bounds.items() if found.bound_s is not None]
+    return [batch for _, batch in sorted(bounded)]
+
+
 def _plain_is_settled(search: Search) -> bool:
     """Whether no plain plan can be better than the best one by more than the gap asked for, or there is none yet."""
     bounds = [found.bound_s for found in search.bounds.values() if found.bound_s is not None]
@@ -82,7 +87,7 @@ def _plain_is_settled(search: Search) -> bool:
     return gap is None or gap <= search.limits.gap
 
 
-def _as_the_bound_suggests(search: Search, batch: int) -> bool:
+def as_the_bound_suggests(search: Search, batch: int) -> bool:
     """Replay the cuts of the bound without spill; True if memory does not slow the best of them down."""
     candidates = cuts_of(search.restricted_bound(batch))
     layers, placement = pipeline_layout(search)

@@ -41,11 +41,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Restriction:
-    """Plans of one batch with at most so many chunks."""
+    """Plans of one batch with at most so many chunks; ``host`` says whether they may spill to the host too."""
 
     search: Search
     batch: int
     most_chunks: int
+    host: bool = True
 
     def limit_tokens(self, share: float) -> int:
         """Largest chunk for a share."""
@@ -86,17 +87,19 @@ class Restriction:
         if self.search.deadline.over:
             return False
         found = self.candidate(share, thorough=False)
-        return found is not None and has_room(self.search, found.plan, found.unlimited)
+        return found is not None and has_room(self.search, found.plan, found.unlimited, host=self.host)
 
     def runs(self, share: float, *, thorough: bool) -> bool:
         """Whether pooled spill makes the best cuts run; offers the plan."""
         if self.search.deadline.over:
             return False
         found = self.candidate(share, thorough=thorough)
-        return found is not None and pooled_plan(self.search, found.plan, found.unlimited) is not None
+        if found is None:
+            return False
+        return pooled_plan(self.search, found.plan, found.unlimited, host=self.host) is not None
 
 
-def spill_search(search: Search, batch: int, soft: Deadline) -> None:
+def spill_search(search: Search, batch: int, soft: Deadline, *, host: bool = True) -> None:
     """Offer plans of one batch with pooled spill; stops at the soft deadline once there is any plan.
 
     Numbers of chunks are tried from the most, for more are faster; the first that runs is refined.
@@ -107,13 +110,13 @@ def spill_search(search: Search, batch: int, soft: Deadline) -> None:
     for count in counts:
         if enough(search, soft):
             return
-        if _with_count(Restriction(search, batch, count), soft):
+        if _with_count(Restriction(search, batch, count, host), soft):
             break
         fewer_fail = count
     else:
         return
     if fewer_fail is not None and not enough(search, soft):
-        _with_count(Restriction(search, batch, (count + fewer_fail) // 2), soft)
+        _with_count(Restriction(search, batch, (count + fewer_fail) // 2, host), soft)
 
 
 def _with_count(restriction: Restriction, soft: Deadline) -> bool:
