@@ -41,6 +41,10 @@ class Format:
 FORMATS = {
     "perfetto": Format("a timeline for ui.perfetto.dev", "solver.export.perfetto", folder=False),
     "chakra": Format("execution traces for ASTRA-sim", "solver.export.chakra.files"),
+    "sglang": Format("settings and scripts for SGLang", "solver.export.engines.sglang"),
+    "vllm": Format("settings and scripts for vLLM", "solver.export.engines.vllm"),
+    "vllm-ascend": Format("settings and scripts for vLLM-Ascend", "solver.export.engines.vllm_ascend"),
+    "tensorrt-llm": Format("settings for TensorRT-LLM", "solver.export.engines.tensorrt_llm"),
     "parquet": Format(
         "tables for data frames", "solver.export.arrow", "write_parquet", package="pyarrow", extra="arrow"
     ),

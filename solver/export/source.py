@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from instances.errors import InfeasibleError, InputError
 from instances.instance import Instance
+from instances.plan import Plan
 from solver.replaying import simulate
 from solver.result import Result
 from solver.simulation.engine import Events, Run
@@ -15,7 +16,7 @@ from solver.simulation.program import Program
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A plan's program and its traced run, which came to its end.
+    """A plan, its program and its traced run, which came to its end.
 
     Parameters
     ----------
@@ -24,6 +25,7 @@ class Source:
     """
 
     instance: Instance
+    plan: Plan
     program: Program
     run: Run
     origin: dict[str, str]
@@ -60,7 +62,7 @@ def replayed(result: Result) -> Source:
         "instance": instance.name,
         "method": result.method,
     }
-    return Source(instance, replay.program, replay.run, origin)
+    return Source(instance, plan, replay.program, replay.run, origin)
 
 
 def events_of(run: Run) -> Events:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
-from itertools import accumulate
-
-import numpy as np
-import numpy.typing as npt
 
 from instances.errors import InputError
 from instances.plan import Plan
 from instances.workload import Shape
-from solver.policies.dcpp.predictor import LEAST_ALIGNMENT, Quadratic, ascend_chunks, profile_sizes, sglang_chunks
+from solver.policies.dcpp.lists import Predictor
 from solver.policies.layout import pipeline_layout
 from solver.search import Search
 
-Seconds = npt.NDArray[np.float64]
-SGLANG_SAMPLES, SGLANG_LONGEST = 128, 1.25
-ASCEND_SAMPLES = 64
-
-Predict = Callable[[Search, int, Shape, int], list[int]]
-"""Chunk sizes of a wave of so many requests of a shape, from a base in tokens of each request."""
+Predict = Callable[[Search, Predictor, Shape, int], list[int]]
+"""Chunk sizes of a wave of requests of a shape, from a base in tokens of each request."""
 
 
 def sglang(search: Search) -> Plan | None:
@@ -37,17 +28,20 @@ def ascend(search: Search) -> Plan | None:
 def _best(search: Search, predict: Predict) -> Plan | None:
     """Offer the lists of every batch and base worth a try; notes the base of the best."""
     layers, placement = pipeline_layout(search)
-    shapes = search.instance.workload.shapes
+    shapes, knobs = search.instance.workload.shapes, search.knobs
     best: tuple[float, int] | None = None
     for batch in search.batches():
         if not search.incumbent.affords_s(2 * search.evaluator.least_replay_s(batch)):
             search.incumbent.skip(search.evaluator.least_replay_s(batch))
             continue
+        size = min(batch, len(search.evaluator.requests))
+        true_cost = knobs["cost"] == "true"
+        predictor = Predictor(search.instance, layers, size, knobs["smoothing"], knobs["page"], true_cost)
         for base in _bases(search):
             if search.deadline.over:
                 return None
             try:
-                sizes = {shape[0] - shape[1]: tuple(predict(search, batch, shape, base)) for shape in shapes}
+                sizes = {shape[0] - shape[1]: tuple(predict(search, predictor, shape, base)) for shape in shapes}
             except InputError as error:
                 search.details["refused"] = str(error)  # as the engine would, at its start
                 continue
@@ -76,81 +70,10 @@ def _bases(search: Search) -> Iterator[int]:
     yield from sorted({-(-quanta // count) * quantum for count in search.chunk_counts(longest)}, reverse=True)
 
 
-def _alignment(search: Search) -> int:
-    """Tokens to which chunks are rounded: what the engine asks for, in whole quanta."""
-    return math.lcm(search.instance.pipeline.chunk_quantum, max(search.knobs["page"], LEAST_ALIGNMENT))
+def _sglang(search: Search, predictor: Predictor, shape: Shape, base: int) -> list[int]:
+    most = search.knobs["most"]
+    return predictor.sglang(shape, base, max(most, base) if most else None)
 
 
-def _sglang(search: Search, batch: int, shape: Shape, base: int) -> list[int]:
-    knobs, alignment = search.knobs, _alignment(search)
-    most = max(knobs["most"], base) if knobs["most"] else None
-    if knobs["cost"] == "true":
-        return _true_chunks(search, batch, shape, base, 0, alignment, least=base // 4, most=most, up=False)
-    model = _fitted(search, batch, 0, profile_sizes(base, SGLANG_SAMPLES, SGLANG_LONGEST))
-    return sglang_chunks(shape[0] - shape[1], shape[1], model, base, knobs["smoothing"], alignment, most)
-
-
-def _ascend(search: Search, batch: int, shape: Shape, base: int) -> list[int]:
-    knobs, alignment, last = search.knobs, _alignment(search), search.stages - 1
-    if knobs["cost"] == "true":
-        return _true_chunks(search, batch, shape, base, last, alignment, least=knobs["least"], most=base, up=True)
-    model = _fitted(search, batch, last, profile_sizes(base, ASCEND_SAMPLES, 1.0))
-    # One budget of time and tokens for all requests of a wave, equally: base is each one's part.
-    return ascend_chunks(shape[0] - shape[1], shape[1], model, base, knobs["smoothing"], knobs["least"], alignment)
-
-
-def _stage(search: Search, stage: int) -> tuple[int, int]:
-    layers, _ = pipeline_layout(search)
-    stop = list(accumulate(layers))[stage]
-    return stop - layers[stage], stop
-
-
-def _seconds(search: Search, batch: int, stage: int, chunk: npt.ArrayLike, prefix: npt.ArrayLike) -> Seconds:
-    instance = search.instance
-    size = min(batch, len(search.evaluator.requests))
-    found: Seconds = instance.stage_cost.stage_seconds(
-        instance.hardware.best_die, *_stage(search, stage), size, chunk, prefix, outside=np.inf
-    )
-    return found
-
-
-def _fitted(search: Search, batch: int, stage: int, sizes: list[int]) -> Quadratic:
-    """What the engine would fit to its profile of first chunks."""
-    times = _seconds(search, batch, stage, np.array(sizes), 0)
-    known = np.isfinite(times)  # a measured table may not reach so far
-    return Quadratic.fit([size for size, fine in zip(sizes, known, strict=True) if fine], times[known])
-
-
-def _true_chunks(
-    search: Search,
-    batch: int,
-    shape: Shape,
-    base: int,
-    stage: int,
-    alignment: int,
-    *,
-    least: int,
-    most: int | None,
-    up: bool,
-) -> list[int]:
-    """The engine's rule with the stage's own times in place of a fit."""
-    tokens, cached = shape[0] - shape[1], shape[1]
-    target_s = float(_seconds(search, batch, stage, base, 0))
-    ceiling = min(tokens, most or tokens)
-    candidates = np.arange(alignment, ceiling + alignment, alignment)
-    sizes: list[int] = []
-    done = 0
-    while done < tokens:
-        size = base
-        if done:
-            inside = candidates[candidates <= max(alignment, tokens - done)]
-            fits = _seconds(search, batch, stage, inside, cached + done) <= target_s
-            reached = int(inside[fits][-1]) if fits.any() else 0
-            wanted = reached + alignment if up else reached
-            smooth = int(base + search.knobs["smoothing"] * (wanted - base))
-            smooth = -(-smooth // alignment) * alignment if up else smooth - smooth % alignment
-            size = max(smooth, -(-min(least, base) // alignment) * alignment, alignment)
-            size = size if most is None else max(alignment, min(size, most - most % alignment))
-        sizes.append(min(size, tokens - done))
-        done += sizes[-1]
-    return sizes
+def _ascend(search: Search, predictor: Predictor, shape: Shape, base: int) -> list[int]:
+    return predictor.ascend(shape, base, search.knobs["least"])

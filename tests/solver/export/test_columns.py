@@ -140,6 +140,6 @@ def test_empty_tables_keep_their_types(tmp_path: Path) -> None:
 def test_a_missing_library_is_named(to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "solver.export.arrow", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(InputError, match=r"perfetto, chakra, or pyarrow installed: pip install 'waferplan\[arrow\]'"):
+    with pytest.raises(InputError, match=r"tensorrt-llm, or pyarrow installed: pip install 'waferplan\[arrow\]'"):
         export_result(small_result(), to, tmp_path / "tables")
     assert not list(tmp_path.iterdir())

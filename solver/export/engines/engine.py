@@ -1,0 +1,54 @@
+"""What an export needs to know of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from instances.instance import Instance
+from solver.export.engines.splits import vpp_split
+
+
+@dataclass(frozen=True)
+class Target:
+    """An engine.
+
+    Attributes
+    ----------
+    predictor
+        Its chunk predictor, as ``Chunker`` names them; empty for a static size alone.
+    page
+        Tokens of a KV page or block with the flags that are exported.
+    split
+        Its own layer split of so many layers over so many stages.
+    extra_windows
+        Chunks in flight beyond one a stage that it can be set to, the smallest first.
+    v_shaped
+        Whether it runs V-shaped schedules.
+    any_node
+        Whether it can be told the node of each rank; otherwise nodes hold equal runs of ranks.
+    """
+
+    name: str
+    predictor: str
+    page: int
+    split: Callable[[int, int], tuple[int, ...]]
+    extra_windows: tuple[int, ...] = ()
+    v_shaped: bool = False
+    any_node: bool = False
+
+    def windows(self, instance: Instance, *, v_shaped: bool) -> tuple[int | None, ...]:
+        """Windows on chunks in flight it can be set to: one a stage, or more; never above the instance's own.
+
+        The order of a V on each die needs more of them than an engine holds, but for two stages: there it is the
+        instance's own window that the replay keeps.
+        """
+        stages, given = instance.pipeline.stages, instance.pipeline.max_in_flight
+        if v_shaped:
+            return (given,)
+        wanted = (stages, *(stages + extra for extra in self.extra_windows))
+        return tuple(dict.fromkeys(count if given is None else min(count, given) for count in wanted))
+
+    def own_layers(self, layers: int, stages: int, *, v_shaped: bool) -> tuple[int, ...]:
+        """The split that the engine makes unless told otherwise."""
+        return vpp_split(layers, stages) if v_shaped else self.split(layers, stages)

@@ -1,0 +1,74 @@
+"""The how-to beside exported files: what they are, what they cost against the plan, what the engine cannot do."""
+
+from __future__ import annotations
+
+from instances.instance import Instance
+from instances.plan import Plan
+from solver.export.engines.engine import Target
+from solver.export.engines.knobs import chunk_summary
+from solver.export.engines.projection import Projection
+from solver.numbers import time_text
+
+
+def howto(instance: Instance, plan: Plan, found: Projection, target: Target, start: str, notes: tuple[str, ...]) -> str:
+    """Markdown text."""
+    lines = [
+        f"# {instance.name} on {target.name}",
+        "",
+        start,
+        "",
+        "| | |",
+        "| --- | --- |",
+        f"| layers of each rank | {', '.join(map(str, plan.layers))} |",
+        f"| the engine's own split | {_own(plan, found)} |",
+        f"| chunks | {_knobs(found)} |",
+        f"| that makes | {chunk_summary(found.sizes)} |",
+        f"| chunks in flight | {'any number' if found.window is None else f'at most {found.window}'} |",
+        f"| the plan, replayed | {time_text(found.planned_s)} ({instance.objective.replace('_', ' ')}) |",
+        f"| the plan within these chunks in flight | {_beside(found.window_s, found.planned_s)} |",
+        f"| with these settings, replayed | {_beside(found.value_s, found.planned_s)} |",
+        "",
+        "What the engine does not do as planned:",
+        "",
+        *(f"- {note}" for note in (*_differences(instance, plan, found), *notes)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _own(plan: Plan, found: Projection) -> str:
+    if found.own_layers == plan.layers:
+        return "the same"
+    split = ", ".join(map(str, found.own_layers))
+    return f"{split}: {_beside(found.own_value_s, found.value_s)} beside these settings"
+
+
+def _beside(value_s: float | None, other_s: float) -> str:
+    """A time and by how much it is longer than another."""
+    return "does not run" if value_s is None else f"{time_text(value_s)} ({value_s / other_s - 1:+.2%})"
+
+
+def _knobs(found: Projection) -> str:
+    knobs = found.knobs
+    if knobs.batch > 1:
+        return f"steps of {knobs.base} tokens: {knobs.batch} whole requests"
+    if knobs.smoothing is None:
+        return f"a fixed size of {knobs.base} tokens"
+    least = "" if knobs.least is None else f", at least {knobs.least} tokens"
+    return f"dynamic from {knobs.base} tokens, smoothing {knobs.smoothing:g}{least}"
+
+
+def _differences(instance: Instance, plan: Plan, found: Projection) -> list[str]:
+    notes = ["It takes no list of chunks: the settings were fitted by running its own rule on this instance's costs."]
+    if plan.batch != found.plan.batch:
+        notes.append(
+            f"The plan computes {plan.batch} requests at a time; the engine fills a step with one after another."
+        )
+    if plan.spill:
+        notes.append("The plan keeps KV at other dies or the host; the engine keeps that of a running request at home.")
+    if instance.hardware.host is not None:
+        notes.append("Its host cache keeps KV for reuse and after preemption; it does not lengthen a running request.")
+    short = [(tokens, cuts) for tokens, cuts in found.sizes.items() if len(cuts) > 1 and 8 * cuts[-1] < cuts[-2]]
+    for tokens, cuts in short:
+        notes.append(f"Requests of {tokens} tokens end in a tail of {cuts[-1]} tokens, which costs a step of its own.")
+    notes.append("What a step has left for the next request is not modelled.")
+    return notes

@@ -1,0 +1,67 @@
+"""SGLang: layer partition, chunked prefill and its smoothing, async depth, one script a node.
+
+Names as in ``python/sglang/srt/server_args.py`` and ``environ.py`` of mid 2026.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from solver.export.engines.engine import Target
+from solver.export.engines.handover import Files, Handover, devices_of, hand_over
+from solver.export.engines.knobs import most_tokens
+from solver.export.engines.ranks import blocks_of
+from solver.export.engines.script import launch_script
+from solver.export.engines.splits import sglang_split
+from solver.export.source import Source
+
+TARGET = Target("sglang", predictor="sglang", page=64, split=sglang_split, extra_windows=(1, 2, 4, 8, 16))
+_START = (
+    "On node k run `MODEL=/path/to/model bash node-k.sh`, with several nodes also `HEAD=host:port` of node 0. Further "
+    "arguments are passed on."
+)
+_NOTES = (
+    "Dynamic chunking times its own profile at start; with noisy times the chunks differ from those fitted here.",
+    "The first chunk of a request always has the full size, and the last one is what remains.",
+)
+
+
+def write(source: Source, path: Path) -> str:
+    """Write the folder; what was written, in a few words."""
+    return hand_over(source, path, TARGET, _files, _START, _NOTES)
+
+
+def _files(made: Handover) -> Files:
+    found, blocks = made.projection, blocks_of(made.ranks)
+    knobs, depth = found.knobs, (found.window or 0) - len(made.ranks)
+    files = {}
+    for number, (_, block) in enumerate(blocks):
+        devices = [device for rank in block for device in devices_of(made, rank)]
+        exports = {
+            "SGLANG_PP_LAYER_PARTITION": ",".join(map(str, made.plan.layers)),
+            "CUDA_VISIBLE_DEVICES": ",".join(map(str, devices)),
+        }
+        flags: list[tuple[str, ...]] = [
+            ("--model-path", "${MODEL:?path or name of the model}"),
+            ("--pp-size", str(len(made.ranks))),
+            ("--chunked-prefill-size", str(knobs.base)),
+            ("--max-prefill-tokens", str(most_tokens(knobs))),
+            ("--page-size", str(TARGET.page)),
+        ]
+        if made.devices > 1:
+            flags.append(("--tp-size", str(made.devices)))
+        if knobs.smoothing is not None:
+            exports["SGLANG_DYNAMIC_CHUNKING_SMOOTH_FACTOR"] = f"{knobs.smoothing:g}"
+            flags.append(("--enable-dynamic-chunking",))
+        if depth > 0:
+            flags.append(("--pp-async-batch-depth", str(depth)))
+        if len(blocks) > 1:
+            flags += [
+                ("--nnodes", str(len(blocks))),
+                ("--node-rank", str(number)),
+                ("--dist-init-addr", "${HEAD:?host:port of node 0}"),
+            ]
+        stages = f"stages {block[0].stage} to {block[-1].stage}"
+        command = ["python", "-m", "sglang.launch_server"]
+        files[f"node-{number}.sh"] = launch_script(f"SGLang, {stages}", exports, command, flags)
+    return files

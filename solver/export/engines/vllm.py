@@ -1,0 +1,81 @@
+"""vLLM: layer partition and token budget, one script a node, or one for Ray with the device of each rank.
+
+Names as in ``vllm/envs.py`` and ``vllm/engine/arg_utils.py`` of mid 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from solver.export.engines.engine import Target
+from solver.export.engines.handover import Files, Handover, devices_of, hand_over
+from solver.export.engines.ranks import Rank, blocks_of, fills_nodes
+from solver.export.engines.script import launch_script
+from solver.export.engines.splits import vllm_split
+from solver.export.source import Source
+
+TARGET = Target("vllm", predictor="", page=64, split=vllm_split, any_node=True)
+PARTITION = "VLLM_PP_LAYER_PARTITION"
+_START = (
+    "With one script a node run `MODEL=/path/to/model bash node-k.sh` on node k, with several nodes also "
+    "`HEAD=host` of node 0. `ray.sh` is for ranks that jump between nodes, or nodes that hold unequal runs of them: "
+    "start Ray with the partition set on every node first."
+)
+_NOTES = (
+    "The partition is read at start; it has to be set on every node before workers are made.",
+    "Every chunk has the same size: dynamic chunking is not in a release.",
+)
+
+Flags = Sequence[tuple[str, ...]]
+
+
+def write(source: Source, path: Path) -> str:
+    """Write the folder; what was written, in a few words."""
+    return hand_over(source, path, TARGET, _files, _START, _NOTES)
+
+
+def _files(made: Handover) -> Files:
+    exports = {PARTITION: ",".join(map(str, made.plan.layers))}
+    return node_scripts(made, "CUDA_VISIBLE_DEVICES", exports, (), page=TARGET.page)
+
+
+def node_scripts(made: Handover, visible: str, exports: dict[str, str], extra: Flags, *, page: int) -> dict[str, str]:
+    """One script a node, or ``ray.sh`` where nodes are not filled in order of ranks."""
+    flags: list[tuple[str, ...]] = [
+        ("--pipeline-parallel-size", str(len(made.ranks))),
+        *([("-tp", str(made.devices))] if made.devices > 1 else []),
+        ("--enable-chunked-prefill",),
+        ("--max-num-batched-tokens", str(made.projection.knobs.base)),
+        ("--block-size", str(page)),
+        *extra,
+    ]
+    command = ["vllm", "serve", '"${MODEL:?path or name of the model}"']
+    if not fills_nodes(made.ranks):
+        bundles = ",".join(str(bundle) for rank in made.ranks for bundle in _bundles(made, rank))
+        exports = {**exports, "VLLM_RAY_BUNDLE_INDICES": bundles}
+        ray: Flags = [*flags, ("--distributed-executor-backend", "ray")]
+        return {"ray.sh": launch_script("vLLM on Ray; bundles count devices node by node", exports, command, ray)}
+    blocks, files = blocks_of(made.ranks), {}
+    for number, (_, block) in enumerate(blocks):
+        devices = [device for rank in block for device in devices_of(made, rank)]
+        here: list[tuple[str, ...]] = [*flags, ("--distributed-executor-backend", "mp")]
+        if len(blocks) > 1:
+            here += [
+                ("--nnodes", str(len(blocks))),
+                ("--node-rank", str(number)),
+                ("--master-addr", "${HEAD:?host of node 0}"),
+                ("--master-port", "${PORT:-29500}"),
+                *([("--headless",)] if number else []),
+            ]
+        stages = f"stages {block[0].stage} to {block[-1].stage}"
+        shown = {**exports, visible: ",".join(map(str, devices))}
+        files[f"node-{number}.sh"] = launch_script(f"vLLM, {stages}", shown, command, here)
+    return files
+
+
+def _bundles(made: Handover, rank: Rank) -> list[int]:
+    """Numbers of a rank's devices over all nodes."""
+    hardware = made.instance.hardware
+    before = rank.node * hardware.rows * hardware.columns * made.devices
+    return [before + device for device in devices_of(made, rank)]

@@ -1,0 +1,79 @@
+"""vLLM-Ascend: as vLLM, with dynamic chunks (profiling_chunk_config), V-shaped schedules and an HCCL rank table.
+
+Names as in ``vllm_ascend/ascend_config.py`` of mid 2026; virtual stages as in the open pull requests 14945 and 16618.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from solver.export.engines.engine import Target
+from solver.export.engines.handover import Files, Handover, devices_of, hand_over
+from solver.export.engines.splits import vllm_split
+from solver.export.engines.vllm import PARTITION, node_scripts
+from solver.export.source import Source
+
+TARGET = Target("vllm-ascend", predictor="ascend", page=128, split=vllm_split, v_shaped=True)
+_START = (
+    "Run `MODEL=/path/to/model bash node-k.sh` on node k, with several nodes also `HEAD=host` of node 0. "
+    "`rank_table.json` gives HCCL the order of devices: fill in the addresses, then set RANK_TABLE_FILE to its path."
+)
+_NOTES = (
+    "Dynamic chunking needs the scheduler's profile at start and corrects it with the first requests; until then every "
+    "first chunk is static.",
+    "In a prefill-decode split the partition belongs to the prefill side: name it in kv_connector_extra_config on both "
+    "sides and do not export it on the decode side.",
+)
+_V_NOTES = (
+    "Virtual stages are in open pull requests, not in a release.",
+    "The engine drives all ranks from one queue: with more than two ranks its order is not the plan's, and bubbles "
+    "grow (60 % on four ranks with 16 chunks in a structural model); embedding and head are both on rank 0.",
+)
+
+
+def write(source: Source, path: Path) -> str:
+    """Write the folder; what was written, in a few words."""
+    notes = (*_NOTES, *(_V_NOTES if source.plan.v_shaped else ()))
+    return hand_over(source, path, TARGET, _files, _START, notes)
+
+
+def _files(made: Handover) -> Files:
+    plan, knobs = made.plan, made.projection.knobs
+    config: dict[str, object] = {}
+    exports: dict[str, str] = {}
+    if plan.v_shaped:
+        exports["ENABLE_VPP"] = "true"
+        config |= {"virtual_pipeline_parallel_size": 2, "vpp_layer_ranges": v_ranges(plan.layers)}
+    else:
+        exports[PARTITION] = ",".join(map(str, plan.layers))
+    if knobs.smoothing is not None:
+        profiling = {"enabled": True, "smooth_factor": knobs.smoothing, "min_chunk": knobs.least, "need_timing": True}
+        config["scheduler_config"] = {"profiling_chunk_config": profiling}
+    extra = [("--additional-config", json.dumps(config))] if config else []
+    scripts = node_scripts(made, "ASCEND_RT_VISIBLE_DEVICES", exports, extra, page=TARGET.page)
+    return {**scripts, "rank_table.json": json.dumps(_rank_table(made), indent=1) + "\n"}
+
+
+def v_ranges(layers: tuple[int, ...]) -> list[list[list[int]]]:
+    """For each rank r its two runs of layers as [start, end): those of virtual stages r and 2N-1-r."""
+    ends = [sum(layers[: stage + 1]) for stage in range(len(layers))]
+    spans = [[end - count, end] for end, count in zip(ends, layers, strict=True)]
+    return [[spans[rank], spans[-1 - rank]] for rank in range(len(layers) // 2)]
+
+
+def _rank_table(made: Handover) -> dict[str, object]:
+    """Ranks by server, in the layout of MindCluster's rank table; addresses are the reader's to fill in."""
+    servers: dict[int, list[dict[str, str]]] = {}
+    number = 0
+    for rank in made.ranks:
+        for device in devices_of(made, rank):
+            entry = {"device_id": str(device), "device_ip": "", "rank_id": str(number)}
+            servers.setdefault(rank.node, []).append(entry)
+            number += 1
+    return {
+        "version": "1.0",
+        "status": "completed",
+        "server_count": str(len(servers)),
+        "server_list": [{"server_id": f"node-{node}", "device": devices} for node, devices in servers.items()],
+    }
