@@ -161,6 +161,15 @@ def test_bisection_finds_the_last_that_runs(limit: int) -> None:
         assert all(known < size <= 10 for size in tried)
 
 
+def test_sizes_beyond_one_that_fails_are_looked_at() -> None:
+    # A heuristic that fails from 101 on, but runs again from 106 to 109: 1.08 times 100 is found, and climbed from.
+    assert largest(lambda size: size <= 100 or 106 <= size < 110, 10, 500) == 109
+    # And on to the next island, 1.15 times 109.
+    assert largest(lambda size: size <= 100 or 106 <= size < 110 or size == 125, 10, 500) == 125
+    # One that no multiple hits stays unseen.
+    assert largest(lambda size: size <= 100 or size == 111, 10, 500) == 100
+
+
 def test_partners() -> None:
     assert offset_pairs(8, 2) == (2, 3, 0, 1, 6, 7, 4, 5)
     assert offset_pairs(7, 2) == (2, 3, 0, 1, None, None, None)
