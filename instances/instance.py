@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -13,6 +14,7 @@ from pydantic import Field, model_validator
 from instances.base import Document, SchemaVersion, read_json, read_text
 from instances.catalogue import load_model
 from instances.costs import CostSpec, RooflineSpec, StageCost, make_costs, resolve_costs
+from instances.display import facts_of, html_table, mesh_html
 from instances.errors import InputError
 from instances.hardware import Hardware
 from instances.huggingface import read_config
@@ -40,6 +42,11 @@ class Instance(Document):
     pipeline: Pipeline
     costs: CostSpec = RooflineSpec()
     objective: Objective = "mean_latency"
+
+    def _repr_html_(self) -> str:
+        """The instance in a notebook: what is given, and the mesh."""
+        facts = facts_of(self.hardware, self.model, self.workload, self.pipeline, self.objective)
+        return f"<p><b>{escape(self.name)}</b></p>{html_table((), facts)}{mesh_html(self.hardware, {})}"
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator
 
 from instances.base import Document, SchemaVersion, read_json
+from instances.display import html_table, placement_html, plan_facts
 from instances.errors import InputError
 from instances.workload import Shape
 
@@ -83,6 +84,16 @@ class Plan(Document):
     def to_json(self) -> str:
         """The plan as JSON text, without keys that are null."""
         return json.dumps(self.model_dump(mode="json", exclude_none=True), indent=1)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """The plan in a few lines, for people."""
+        spill = ((row.stage, row.creditor, row.tokens) for row in self.spill)
+        return plan_facts(self.schedule, self.batch, self.layers, self.chunks, spill)
+
+    def _repr_html_(self) -> str:
+        """The plan in a notebook: what it decides, and its stages on the dies in use."""
+        return html_table((), self.facts) + placement_html(self.placement)
 
     @property
     def v_shaped(self) -> bool:

@@ -1,5 +1,6 @@
 """Reports: what was recorded, drawn and put into words."""
 
 from reports.api import ReportFiles, make_folder, report
+from reports.notebook import pictures
 
-__all__ = ["ReportFiles", "make_folder", "report"]
+__all__ = ["ReportFiles", "make_folder", "pictures", "report"]

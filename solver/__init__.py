@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from solver.limits import Limits
     from solver.replaying import simulate
     from solver.result import Result
+    from solver.tables import to_arrow, to_pandas
 
-__all__ = ["Limits", "Result", "explain", "simulate", "solve"]
+__all__ = ["Limits", "Result", "explain", "simulate", "solve", "to_arrow", "to_pandas"]
 
 _HOMES = {
     "Limits": "solver.limits",
@@ -24,6 +25,8 @@ _HOMES = {
     "explain": "solver.explanation.answer",
     "simulate": "solver.replaying",
     "solve": "solver.api",
+    "to_arrow": "solver.tables",
+    "to_pandas": "solver.tables",
 }
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import stat
+from html import escape
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -13,6 +14,9 @@ from pydantic import Field
 
 from formulations.scope import BoundScope
 from instances.base import Document, SchemaVersion, read_json
+from instances.display import html_table, mesh_html, stage_labels
+from instances.instance import Instance
+from instances.numbers import share_text, time_text
 from instances.plan import Plan
 from instances.rules import Finding
 
@@ -128,6 +132,26 @@ class Result(Document):
     trace: tuple[TracePoint, ...] = ()
     compared: tuple[Compared, ...] = ()
     details: dict[str, Any] = Field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        """The result in a notebook: value against bound, methods side by side, the plan on the mesh."""
+        objective, scope = self.objective, self.objective.bound_scope
+        facts = [
+            ("value", f"{time_text(objective.value)} ({objective.name.replace('_', ' ')}, replayed)"),
+            ("bound", time_text(objective.bound)),
+            ("gap", share_text(objective.gap)),
+            *([] if scope is None else [("scope of the bound", scope.describe())]),
+            ("status", f"{self.status}; stopped: {self.stop_reason}"),
+            *([("why", self.reason)] if self.reason else []),
+        ]
+        parts = [f"<p><b>{escape(self.method)}</b></p>", html_table((), facts)]
+        if self.compared:
+            rows = [(row.method, time_text(row.value), row.note) for row in self.compared]
+            parts.append(html_table(("method", "value", "remarks"), rows))
+        if self.plan is not None:
+            hardware = Instance.read(self.instance).hardware
+            parts += [html_table((), self.plan.facts), mesh_html(hardware, stage_labels(self.plan.placement))]
+        return "".join(parts)
 
     def to_json(self) -> str:
         """JSON text; unknown numbers are null."""
