@@ -17,6 +17,7 @@ from solver.methods import find_method
 from solver.result import Engine, ObjectiveValue, Result, Status, StopReason
 from solver.search import Search
 from solver.size_limits import refuse_too_fine
+from solver.starved import QUICK_S, WORTH, without_window
 from solver.warmup import warm_up
 
 PROOF_SHARE = 0.3
@@ -118,6 +119,10 @@ def _result(search: Search, method: str, plan: Plan | None, interrupted: bool) -
         reason = search.unserved
     if reason is None and value is None:
         reason = failure.reason if failure is not None else search.why_not()
+    if plan is not None and value is not None and search.evaluator.replay_s(plan) <= QUICK_S:
+        free_s = without_window(instance, plan)
+        if free_s is not None and free_s < value * (1 - WORTH):
+            search.details["without_window_s"] = free_s
     if value is not None and _beats(value, comparable):
         reason = f"the plan's value, {value!r} s, is below the proved bound, {bound!r} s: one of them is wrong"
     return Result(

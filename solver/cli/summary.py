@@ -120,6 +120,16 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
         yield "scope", objective.bound_scope.describe()
     if objective.value is not None and result.reason is not None:
         yield "error", one_line(result.reason)
+    free_s = result.details.get("without_window_s")
+    if free_s is not None and objective.value is not None:
+        most = result.instance["pipeline"]["max_in_flight"]
+        yield (
+            "warning",
+            (
+                f"at most {most} chunks in flight starve the pipeline: without that limit the plan takes "
+                f"{time_text(free_s)} ({share_text(free_s / objective.value - 1, signed=True)})"
+            ),
+        )
     yield "status", f"{result.status}; stopped: {_STOPS[result.stop_reason]}, after {result.runtime_s:.1f} s"
 
 

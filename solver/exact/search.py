@@ -14,6 +14,7 @@ from solver.exact.layer_moves import layer_moves
 from solver.exact.polish import polish
 from solver.exact.pool import unlimited_run
 from solver.exact.spill_search import cuts_of, enough, spill_search
+from solver.exact.split_cuts import split_cuts
 from solver.exact.virtual import search_folded
 from solver.policies.layout import pipeline_layout
 from solver.policies.uniform import uniform_plans
@@ -23,6 +24,10 @@ OWN_SHARE = 0.6
 """Share of the time for the search itself where the heuristics run too."""
 V_SHARE = 0.5
 """Share of that for plain plans, and of the rest for V-shaped ones, where both are in scope."""
+MOVES_SHARE = 0.15
+"""Share of the time left for other layer splits before the heuristics, whose plans may be better ones to start from."""
+SPLIT_SHARE = 0.4
+"""Share of the time left after the heuristics for the cuts of the best layer split."""
 POLISH_SHARE = 0.3
 """Share of the time left for moving boundaries of plain plans before V-shaped ones are looked at."""
 
@@ -34,10 +39,10 @@ def exact(search: Search) -> Plan | None:
     1. For each batch, best bound first, replay the cuts that minimise the bound's relaxation.
     2. Where those do not run or wait for memory: late chunks at the host, where there is one; then cuts with a smaller
        largest chunk, with spill from a linear program over all creditors. Where the layer split is free, other
-       splits. Where there are few plans, all of them, and the joint model.
+       splits, and the cuts of the best. Where there are few plans, all of them, and the joint model.
     3. Where V-shaped schedules are in scope: plans of these (``virtual``).
     4. Run the heuristics, and take over the best plan if it is better.
-    5. Move single boundaries, and layers of a free split, under the replay.
+    5. Cut exactly for the best of free splits. Move single boundaries, and layers of a free split, under the replay.
     """
     if not search.evaluator.always_quick and search.structural is None:
         search.note("plans that are replayed soonest")
@@ -58,7 +63,7 @@ def exact(search: Search) -> Plan | None:
         if not as_the_bound_suggests(search, batch):
             host_spill(search, batch)
             spill_search(search, batch, soft)
-    layer_moves(search)
+    layer_moves(replace(search, deadline=search.deadline.part(MOVES_SHARE, math.inf)))
     joint(search)
     if search.v_shaped and not search.closed:
         if not _plain_is_settled(search):
@@ -68,6 +73,7 @@ def exact(search: Search) -> Plan | None:
         search_folded(search, search.deadline.part(V_SHARE, math.inf))
     if heuristics:
         compare(search)
+    split_cuts(replace(search, deadline=search.deadline.part(SPLIT_SHARE, math.inf)))
     search.note("moving boundaries")
     polish(search)
     layer_moves(search)
