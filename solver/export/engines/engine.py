@@ -21,8 +21,8 @@ class Target:
         Tokens of a KV page or block with the flags that are exported.
     split
         Its own layer split of so many layers over so many stages.
-    extra_windows
-        Chunks in flight beyond one a stage that it can be set to, the smallest first.
+    deepens
+        Whether more chunks than one a stage can be in flight.
     v_shaped
         Whether it runs V-shaped schedules.
     any_node
@@ -33,12 +33,12 @@ class Target:
     predictor: str
     page: int
     split: Callable[[int, int], tuple[int, ...]]
-    extra_windows: tuple[int, ...] = ()
+    deepens: bool = False
     v_shaped: bool = False
     any_node: bool = False
 
     def windows(self, instance: Instance, *, v_shaped: bool) -> tuple[int | None, ...]:
-        """Windows on chunks in flight it can be set to: one a stage, or more; never above the instance's own.
+        """Windows on chunks in flight to try: one a stage, and up to two; never above the instance's own.
 
         The order of a V on each die needs more of them than an engine holds, but for two stages: there it is the
         instance's own window that the replay keeps.
@@ -46,7 +46,8 @@ class Target:
         stages, given = instance.pipeline.stages, instance.pipeline.max_in_flight
         if v_shaped:
             return (given,)
-        wanted = (stages, *(stages + extra for extra in self.extra_windows))
+        more = [2**step for step in range(stages.bit_length()) if 2**step <= stages] if self.deepens else []
+        wanted = (stages, *(stages + extra for extra in more))
         return tuple(dict.fromkeys(count if given is None else min(count, given) for count in wanted))
 
     def own_layers(self, layers: int, stages: int, *, v_shaped: bool) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from solver.export.engines.script import launch_script
 from solver.export.engines.splits import sglang_split
 from solver.export.source import Source
 
-TARGET = Target("sglang", predictor="sglang", page=64, split=sglang_split, extra_windows=(1, 2, 4, 8, 16))
+TARGET = Target("sglang", predictor="sglang", page=64, split=sglang_split, deepens=True)
 _START = (
     "On node k run `MODEL=/path/to/model bash node-k.sh`, with several nodes also `HEAD=host:port` of node 0. Further "
     "arguments are passed on."
