@@ -51,10 +51,11 @@ def _table(rows: Sequence[CapacityRow], *, by_batch: bool) -> Table:
                 gain,
                 time_cell(row.value_s),
                 Cell(share_text(slower), slower),
+                count(row.next_size),
                 count(at_all),
                 count(row.bound_tokens),
                 words(row.note),
             ]
         )
-    columns = ("method", size, "gain", "latency", "slower", "at any latency", "bound (tokens)", "remarks")
+    columns = ("method", size, "gain", "latency", "slower", "fails at", "at any latency", "bound (tokens)", "remarks")
     return Table("Ways to spill", columns, cells, columns[1:-1])

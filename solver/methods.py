@@ -8,7 +8,7 @@ from instances.errors import InputError
 from solver.exact.search import exact
 from solver.exact.spilling import spilling
 from solver.method import Knob, Method
-from solver.policies.registry import POLICIES
+from solver.policies.registry import POLICIES, PROGRAMS
 from solver.serving.registry import SERVING
 
 _EXACT = Method(
@@ -43,7 +43,7 @@ _SPILLING = (
     Method("pool+host", "cuts of the bound; spill to any die and to the host", partial(spilling, dies=True, host=True)),
 )
 
-METHODS: dict[str, Method] = {method.name: method for method in (_EXACT, *_SPILLING, *POLICIES, *SERVING)}
+METHODS: dict[str, Method] = {method.name: method for method in (_EXACT, *_SPILLING, *POLICIES, *PROGRAMS, *SERVING)}
 
 
 def find_method(name: str) -> Method:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from instances.errors import InputError
 from instances.instance import Instance
-from instances.plan import Plan
 from solver.capacity.bound import bound_steps
 from solver.capacity.length import Length, Setting
 from solver.capacity.longest import largest
-from solver.capacity.methods import BY_NAME, WAYS, Way, best_plan
+from solver.capacity.methods import BY_NAME, WAYS, Found, Way, best_found
 from solver.capacity.result import CapacityResult, CapacityRow, FrontierPoint
 from solver.evaluate import Evaluator
 from solver.limits import Limits
@@ -30,7 +29,7 @@ class _Sizes:
     by_batch: bool
     budget: float | None
     lengths: dict[int, Length] = field(default_factory=dict)
-    found: dict[tuple[str, int], tuple[Plan, float] | None] = field(default_factory=dict)
+    found: dict[tuple[str, int], Found | None] = field(default_factory=dict)
     layout: tuple[tuple[int, ...], Placement] | None = None
 
     def length(self, size: int) -> Length:
@@ -44,15 +43,15 @@ class _Sizes:
             self.lengths[size] = made
         return self.lengths[size]
 
-    def best(self, way: Way, size: int) -> tuple[Plan, float] | None:
-        """The fastest plan found; None where none runs, or time is up."""
+    def best(self, way: Way, size: int) -> Found | None:
+        """The fastest answer found; None where none runs, or time is up."""
         key = (way.name, size)
         if key not in self.found:
             if self.setting.deadline.over:
                 return None
             length = self.length(size)
             optimum = length.optimum_s
-            found = None if optimum is None else best_plan(length, way, self.budget_s(size))
+            found = None if optimum is None else best_found(length, way, self.budget_s(size))
             if found is None and self.setting.deadline.over:
                 return None  # not known
             self.found[key] = found
@@ -67,7 +66,7 @@ class _Sizes:
         """Whether a plan runs within the budget."""
         found, optimum = self.best(way, size), self.length(size).optimum_s
         return found is not None and (
-            self.budget is None or (optimum is not None and found[1] <= optimum * (1 + self.budget) * (1 + 1e-12))
+            self.budget is None or (optimum is not None and found.value <= optimum * (1 + self.budget) * (1 + 1e-12))
         )
 
     def frontier(self, way: Way) -> tuple[FrontierPoint, ...]:
@@ -76,7 +75,7 @@ class _Sizes:
         for (name, size), found in sorted(self.found.items(), key=lambda item: item[0][1]):
             optimum = self.length(size).optimum_s
             if name == way.name and optimum is not None:
-                value = None if found is None else found[1]
+                value = None if found is None else found.value
                 points.append(FrontierPoint(size=self.number(size), value_s=value, optimum_s=optimum))
         return tuple(points)
 
@@ -145,7 +144,7 @@ def capacity(
             note(way.name)
             row, size = _row(sizes, way, base, asked)
             base = size if way.name == "none" else base
-            most_reached = most_reached if way.host else max(most_reached, size)
+            most_reached = max(most_reached, size) if way.bounded else most_reached
             rows.append(row)
         if equal_chunks and chunks is not None and latency_budget is not None and not by_batch and most_reached:
             note("bound")
@@ -154,7 +153,7 @@ def capacity(
         interrupted = True
     if bound is not None:
         tokens = bound * sizes.setting.step
-        rows = [row if BY_NAME[row.method].host else row.model_copy(update={"bound_tokens": tokens}) for row in rows]
+        rows = [row.model_copy(update={"bound_tokens": tokens}) if BY_NAME[row.method].bounded else row for row in rows]
     first = next((row for row in rows if row.method == "none"), None)
     return CapacityResult(
         instance=instance.name,
@@ -170,7 +169,7 @@ def capacity(
 def _ways(instance: Instance, methods: Sequence[str] | None) -> list[Way]:
     has_host = instance.hardware.host is not None
     if methods is None:
-        return [way for way in WAYS if has_host or not way.host]
+        return [way for way in WAYS if (has_host or not way.host) and way.schedule == "chunked"]
     for name in methods:
         if name not in BY_NAME:
             raise InputError("methods", name, f"names among {', '.join(BY_NAME)}")
@@ -199,14 +198,17 @@ def _row(sizes: _Sizes, way: Way, base: int, asked: Instance) -> tuple[CapacityR
     if best is not None:
         tokens = sizes.length(within).tokens
         resized = asked.with_tokens(tokens)
-        plan = best[0].model_copy(update={"instance": resized.fingerprint})
-        measured = resized.model_copy(update={"objective": sizes.setting.instance.objective})
-        metrics = Evaluator(measured).full(plan.model_copy(update={"instance": measured.fingerprint})).metrics
+        if best.plan is not None:
+            plan = best.plan.model_copy(update={"instance": resized.fingerprint})
+            measured = resized.model_copy(update={"objective": sizes.setting.instance.objective})
+            metrics = Evaluator(measured).full(plan.model_copy(update={"instance": measured.fingerprint})).metrics
+        elif best.served is not None:
+            metrics = best.served.metrics
         assert metrics is not None
     row = CapacityRow(
         method=way.name,
         max_tokens=None if best is None else sizes.length(within).tokens,
-        value_s=None if best is None else best[1],
+        value_s=None if best is None else best.value,
         mean_latency_s=None if metrics is None else metrics.mean_latency_s,
         optimum_s=None if best is None else sizes.length(within).optimum_s,
         any_latency_tokens=number(at_all) if at_all >= least and not sizes.by_batch else None,
@@ -214,22 +216,26 @@ def _row(sizes: _Sizes, way: Way, base: int, asked: Instance) -> tuple[CapacityR
         any_latency_batch=at_all if at_all >= least and sizes.by_batch else None,
         next_size=number(within + 1) if following != () else None,
         plan=plan,
+        program=None if best is None or best.served is None else best.served.program,
         frontier=sizes.frontier(way),
-        note=_note(sizes, way, best is not None, cut=cut, late=deadline.over),
+        note=_note(sizes, way, best is not None, at_all, cut=cut, late=deadline.over),
     )
     return row, within
 
 
-def _note(sizes: _Sizes, way: Way, ran: bool, *, cut: bool, late: bool) -> str:
+def _note(sizes: _Sizes, way: Way, ran: bool, at_all: int, *, cut: bool, late: bool) -> str:
     if cut:
         return "time was up: longer ones may run"
     if late:
         return "time was up: at any latency longer ones may run"
+    if not ran and at_all >= _range(sizes)[0]:
+        return "runs, but slower than the budget"
     if not ran:
-        search = sizes.length(_range(sizes)[0]).search(host=way.host)
-        for plan, _ in sizes.length(_range(sizes)[0]).plans(search):
-            search.offer(plan)
-        return search.why_not()
+        length = sizes.length(_range(sizes)[0])
+        search = length.search(host=way.host)
+        for plan, unlimited in length.plans(search):
+            way.offer(search, plan, unlimited, lambda: True)
+        return search.unserved or search.why_not()
     return ""
 
 

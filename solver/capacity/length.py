@@ -155,7 +155,7 @@ class Length:
     def plans(self, search: Search) -> list[tuple[Plan, Unlimited | None]]:
         """The reference plans as plans of a search's instance."""
         own = [
-            reference.plan.model_copy(update={"instance": search.instance.fingerprint}) for reference in self.references
+            reference.plan.model_copy(update={"instance": search.instance.fingerprint}) for reference in self._admitted
         ]
         return [(plan, unlimited_run(search, plan)) for plan in own]
 

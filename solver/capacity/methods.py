@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from instances.plan import Plan
+from formulations.virtual.split import virtual_reason
+from instances.plan import Plan, Schedule
 from solver.capacity.length import Length
 from solver.exact.host_spill import bisected
 from solver.exact.lockstep import lockstep
 from solver.exact.pool import Unlimited, pooled_plan
 from solver.policies.mbkr import Layout, Partners, fit, head_to_tail, mbkr_pairs
+from solver.policies.rematch import refusal, rematchings
+from solver.policies.vpp import folded_splits
 from solver.search import Search
+from solver.serving.served import Served
 
 Offer = Callable[[Search, Plan, Unlimited | None, Callable[[], bool]], None]
 """Offers plans like one without spill, until the function says that there is a good enough one."""
@@ -25,12 +30,29 @@ class Way:
     ----------
     host
         Whether it uses the host; without one there is no such row.
+    schedule
+        Of its plans; V-shaped ones are rows where they are asked for by name.
     """
 
     name: str
     says: str
     offer: Offer
     host: bool = False
+    schedule: Schedule = "chunked"
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the bound on lengths speaks about its plans."""
+        return not self.host and self.schedule == "chunked"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The fastest answer for one length: a plan, or a program where no plan can say it; and its value in seconds."""
+
+    value: float
+    plan: Plan | None = None
+    served: Served | None = None
 
 
 def _none(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
@@ -42,9 +64,18 @@ def _pairs(partners: Callable[[int, int], Partners]) -> Offer:
         (key,) = plan.chunks
         sizes = {int(key): plan.chunks[key]}
         layout = Layout(plan.layers, plan.placement, partners(search.stages, len(plan.chunks[key])))
-        fit(search, plan.batch, sizes, layout)
+        if fit(search, plan.batch, sizes, layout) is None and search.failed is None:
+            search.offer(plan)  # no window helps: the plan without one says what is missing
 
     return offer
+
+
+def _rematch(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
+    search.unserved = refusal(search.instance)
+    search.offer(plan)
+    for served in rematchings(search, plan, enough):
+        if search.served is None or served.value < search.served.value:
+            search.served = served
 
 
 def _pool(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
@@ -55,6 +86,10 @@ def _pool(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Calla
         if enough():
             return
         pooled_plan(search, plan, timeline)
+    for partners in (mbkr_pairs, lambda n, m: head_to_tail(n)):
+        if enough():
+            return
+        _pairs(partners)(search, plan, unlimited, enough)  # pairs are pools, and the program may miss them
 
 
 def _host(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
@@ -68,6 +103,25 @@ def _pool_and_host(search: Search, plan: Plan, unlimited: Unlimited | None, enou
     _pool(search, plan, unlimited, enough)
 
 
+def _folded(
+    schedule: Schedule, search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]
+) -> None:
+    search.structural = virtual_reason(search.instance)
+    if search.structural is None:
+        # There and back again along the plain plan's dies.
+        changes = {"placement": plan.placement + plan.placement[::-1], "schedule": schedule}
+        for split in folded_splits(search):
+            search.offer(plan.model_copy(update={**changes, "layers": split}))
+            if enough():
+                return
+
+
+_FOLDED: tuple[tuple[Schedule, str], ...] = (
+    ("vpp", "a chunk's second visit before a later one's first"),
+    ("vpp-async", "the two visits of a period swapped"),
+    ("vpp-packed", "the next wave's chunks enter while the last wave's leave"),
+)
+
 WAYS = (
     Way("none", "every stage keeps its own KV (TeraPipe, CPP)", _none),
     Way(
@@ -76,24 +130,51 @@ WAYS = (
         _pairs(lambda n, m: head_to_tail(n)),
     ),
     Way("mocap", "MBKR's cross-half pairs; with fewer chunks than stages pairs half a wave apart", _pairs(mbkr_pairs)),
+    Way(
+        "rematch",
+        "creditors by load, matched anew every few chunks; what is lent moves, and the die waits (a program)",
+        _rematch,
+    ),
     Way("pool", "any die may hold any stage's chunks, amounts by a linear program", _pool),
+    Way(
+        "host-reuse",
+        "host memory serves reuse alone, as in engines today: a running request stays whole",
+        _none,
+        host=True,
+    ),
     Way("host", "late chunks leave for the die's host memory (active spill)", _host, host=True),
     Way("pool+host", "any die and the host", _pool_and_host, host=True),
+    *(
+        Way(
+            schedule,
+            f"two parts of the layers a die, {says}; every stage keeps its own KV",
+            partial(_folded, schedule),
+            schedule=schedule,
+        )
+        for schedule, says in _FOLDED
+    ),
 )
 BY_NAME = {way.name: way for way in WAYS}
 
 
-def best_plan(length: Length, way: Way, budget_s: float | None) -> tuple[Plan, float] | None:
-    """The fastest plan found by one way of spilling; stops at the first within the budget. None if none runs."""
+def best_found(length: Length, way: Way, budget_s: float | None) -> Found | None:
+    """The fastest answer found by one way of spilling; stops at the first within the budget. None if none runs."""
     search = length.search(host=way.host)
 
     def enough() -> bool:
-        value = search.incumbent.value
-        return value is not None and (budget_s is None or value <= budget_s)
+        found = _best(search)
+        return found is not None and (budget_s is None or found.value <= budget_s)
 
     for plan, unlimited in length.plans(search):
         if enough() or search.deadline.over:
             break
         way.offer(search, plan, unlimited, enough)
-    best, value = search.incumbent.plan, search.incumbent.value
-    return None if best is None or value is None else (best, value)
+    return _best(search)
+
+
+def _best(search: Search) -> Found | None:
+    """The faster of the incumbent and a program."""
+    plan, value, served = search.incumbent.plan, search.incumbent.value, search.served
+    if served is not None and (value is None or served.value < value):
+        return Found(served.value, served=served)
+    return None if value is None else Found(value, plan=plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from instances.base import Document
 from instances.plan import Plan
@@ -40,6 +41,8 @@ class CapacityRow(Document):
         The next larger size, which was tried and did not run within the budget; None where none was tried.
     plan
         The plan, of the instance with requests of this length.
+    program
+        In place of a plan, what no plan can say: a program that ``waferplan simulate --program`` replays.
     note
         What keeps the row from being complete.
     """
@@ -56,6 +59,7 @@ class CapacityRow(Document):
     any_latency_batch: int | None = None
     next_size: int | None = None
     plan: Plan | None = None
+    program: dict[str, Any] | None = None
     frontier: tuple[FrontierPoint, ...] = ()
     note: str = ""
 

@@ -30,7 +30,13 @@ EXAMPLE = (
 @app.command("capacity", epilog=EXAMPLE)
 def capacity_command(
     instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file with equal requests.")],
-    methods: Annotated[str | None, typer.Option(metavar="A,B", help="Rows of the table; all unless given.")] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Rows of the table; all but the V-shaped ones (vpp, vpp-async, vpp-packed) unless given.",
+        ),
+    ] = None,
     chunks: Annotated[str | None, typer.Option(metavar="K", help="Fix the number of chunks.")] = None,
     batch: Annotated[bool, typer.Option("--batch", help="Ask for the largest batch at the given length.")] = False,
     latency_budget: Annotated[
@@ -81,7 +87,7 @@ def capacity_command(
         show(*_shown(found))
     if found.stop_reason == "interrupted":
         return INTERRUPTED
-    if any(row.plan is not None for row in found.methods):
+    if any(row.max_tokens is not None for row in found.methods):
         return DONE
     return NO_PLAN if found.stop_reason == "time_limit" else INFEASIBLE
 
@@ -89,17 +95,16 @@ def capacity_command(
 def _shown(found: CapacityResult) -> list[RenderableType]:
     by_batch = found.batch is None
     size = "batch" if by_batch else "tokens"
-    columns: tuple[str, ...] = ("method", size, "gain", "latency", "slower", "any latency", "bound", "remarks")
+    columns = ("method", size, "gain", "latency", "slower", "fails at", "any latency", "bound")
     budget = "any latency" if found.latency_budget is None else f"at most {share_text(found.latency_budget)} slower"
     chunks = "any number of chunks" if found.chunks is None else f"{found.chunks} chunks"
     head = f"{found.instance}: the {'largest batch' if by_batch else 'longest request'}, {chunks}, {budget}"
     rows = [_cells(row, by_batch=by_batch) for row in found.methods]
-    if not any(row[-1] for row in rows):  # a narrow terminal has no room for an empty column
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    remarks = [(row.method, row.note) for row in found.methods if row.note]
     return [
         head,
-        table(columns, rows, numbers=columns[1:7]),
-        pairs([("status", found.stop_reason), ("time", time_text(found.runtime_s))]),
+        table(columns, rows, numbers=columns[1:]),
+        pairs([*remarks, ("status", found.stop_reason), ("time", time_text(found.runtime_s))]),
     ]
 
 
@@ -112,7 +117,7 @@ def _cells(row: CapacityRow, *, by_batch: bool) -> tuple[str, ...]:
         UNKNOWN if row.gain is None else f"{row.gain:.2f}x",
         time_text(row.value_s),
         share_text(slower),
+        UNKNOWN if row.next_size is None else f"{row.next_size}",
         UNKNOWN if at_all is None else f"{at_all}",
         UNKNOWN if row.bound_tokens is None else f"{row.bound_tokens}",
-        row.note,
     )

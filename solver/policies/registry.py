@@ -9,11 +9,24 @@ from solver.method import Knob, Method
 from solver.policies.dcpp.policy import ascend, sglang
 from solver.policies.mbkr import head_to_tail, nobody
 from solver.policies.mocap import Variant, mocap
+from solver.policies.rematch import rematch
 from solver.policies.terapipe import terapipe
 from solver.policies.uniform import cpp, gpipe
 from solver.policies.vpp import vpp
 
-_V_BATCH = Knob("best", "best batch under replay, or the largest that runs", ("best", "largest"))
+_V = {
+    "batch": Knob("best", "best batch under replay, or the largest that runs", ("best", "largest")),
+    "chunk": Knob(0, "tokens of a chunk, the last one takes the rest; 0: equal chunks of the best number", least=0),
+    "order": Knob(
+        "rank_local",
+        "each die has the schedule's order, or all have one, as its public engine issues visits (a program)",
+        ("rank_local", "single_fifo"),
+    ),
+    "heads": Knob(0, "with single_fifo: first visits before the first second one; 0: one more than dies", least=0),
+    "handoff": Knob(
+        "async", "a die goes on while it sends, or waits for the arrival (a program)", ("async", "blocking")
+    ),
+}
 
 _BATCH = {"batch": Knob("largest", "largest batch that runs (the paper), or best under replay", ("largest", "best"))}
 _LBCP = {
@@ -31,7 +44,7 @@ _DCPP = {
 POLICIES = (
     Method(
         "mocap",
-        "MBKR + LBCP as the MOCAP paper words them: cross-half pairs, thresholds, annealed boundaries",
+        "MOCAP (arXiv 2606.22968): MBKR + LBCP as it words them: cross-half pairs, thresholds, annealed boundaries",
         mocap,
         _LBCP,
     ),
@@ -49,13 +62,13 @@ POLICIES = (
     ),
     Method(
         "head-to-tail",
-        "MOCAP with BPipe's pairs in place of its own: stage s and N-1-s lend each other memory",
+        "MOCAP with BPipe's pairs (ICML 2023) in place of its own: stage s and N-1-s lend each other memory",
         partial(mocap, variant=Variant(head_to_tail)),
         _LBCP,
     ),
     Method(
         "terapipe",
-        "TeraPipe's slices: its DP over caps, and uniform slices of the best count",
+        "TeraPipe (arXiv 2102.07988): slices of its DP over caps, and uniform ones of the best count",
         terapipe,
         {
             "slicing": Knob("both", "which slices", ("dp", "uniform", "both")),
@@ -64,11 +77,11 @@ POLICIES = (
             ),
         },
     ),
-    Method("gpipe", "GPipe: whole requests in micro-batches of the best size", gpipe),
-    Method("cpp", "chunked pipeline with equal chunks of a given or the best number", cpp),
+    Method("gpipe", "GPipe (arXiv 1811.06965): whole requests in micro-batches of the best size", gpipe),
+    Method("cpp", "CPP (Mooncake, arXiv 2407.00079; vLLM, SGLang): equal chunks of a given or the best number", cpp),
     Method(
         "dcpp-sglang",
-        "SGLang's dynamic chunking: the next chunk is to take as long as the first one, by a fit to first chunks",
+        "DCPP of SGLang (scheduler_pp_mixin.py): chunks that take as long as the first one, by a fit to first chunks",
         sglang,
         {
             **_DCPP,
@@ -79,7 +92,7 @@ POLICIES = (
     ),
     Method(
         "dcpp-ascend",
-        "vLLM-Ascend's profiling chunk: as dcpp-sglang, fitted on the last stage, rounded up, never above the base",
+        "DCPP of vLLM-Ascend (profiling_chunk_predictor.py): fitted on the last stage, rounded up, at most the base",
         ascend,
         {
             **_DCPP,
@@ -90,23 +103,34 @@ POLICIES = (
     ),
     Method(
         "vpp",
-        "VPP (Shi et al.): equal chunks in a V, two parts a die, a chunk's second visit before a later one's first",
+        "VPP (Shi et al.; vllm-ascend #11976): equal chunks in a V, two parts a die, second visits before first ones",
         partial(vpp, schedule="vpp"),
-        {"batch": _V_BATCH},
+        _V,
         V_SHAPED,
     ),
     Method(
         "vpp-async",
         "VPP-Async: as vpp with the two visits of a period swapped, so that transfers overlap with work",
         partial(vpp, schedule="vpp-async"),
-        {"batch": _V_BATCH},
+        _V,
         V_SHAPED,
     ),
     Method(
         "vpp-packed",
         "VPP-Async with pipelined packing: the next wave's chunks enter while the last wave's leave",
         partial(vpp, schedule="vpp-packed"),
-        {"batch": _V_BATCH},
+        _V,
         V_SHAPED,
     ),
 )
+
+PROGRAMS = (
+    Method(
+        "rematch",
+        "creditors by load, matched anew every few chunks; what is lent moves (MOCAP's Fig. 5 b), then a program",
+        rematch,
+        {"span": Knob(0, "chunks for which a stage keeps its partner; 0: powers of two, the fastest", least=0)},
+        serves=True,
+    ),
+)
+"""Policies that answer with a program in place of a plan."""

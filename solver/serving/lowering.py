@@ -15,6 +15,7 @@ from typing import Any
 
 from instances.instance import Instance
 from solver.serving.jobs import Log
+from solver.serving.machine import machine_fields
 from solver.simulation.network import PICOSECONDS_PER_S
 
 
@@ -47,7 +48,6 @@ def program_document(
         changes.append([after - before for after, before in zip(batch.held, held, strict=True)])
         held = list(batch.held)
     nothing = [[0]] * stages
-    hardware, pipeline = instance.hardware, instance.pipeline
     document: dict[str, Any] = {
         "die_of": [list(die) for die in placement],
         "compute_s": [nothing] * requests
@@ -61,21 +61,10 @@ def program_document(
         + [_s(iteration.launch_ps) for iteration in log.iterations]
         + [0],
         "order": [[[wave, stage, chunk] for wave, chunk in order] for stage in range(stages)],
-        "link_bytes_per_s": hardware.link_bytes_per_s,
-        "hop_latency_s": hardware.hop_latency_s,
-        "capacity_bytes": [int(hardware.die_at(die).hbm_bytes) for die in placement],
+        "capacity_bytes": [int(instance.hardware.die_at(die).hbm_bytes) for die in placement],
         "static_bytes": list(static_bytes),
-        "topology": hardware.topology,
-        "rows": hardware.total_rows,
-        "columns": hardware.total_columns,
-        "disabled_dies": [list(die) for die in hardware.disabled_dies],
-        "disabled_links": [[list(a), list(b)] for a, b in hardware.disabled_links],
-        "routing": pipeline.routing,
-        "store_and_forward": pipeline.switching == "store_and_forward",
-        "one_send_per_die": pipeline.one_send_per_die,
-        "integer_ns": pipeline.integer_ns,
     }
-    return document
+    return document | machine_fields(instance)
 
 
 def _s(ps: int) -> float:

@@ -62,7 +62,7 @@ SERVING = (
     ),
     Method(
         "kv-tier",
-        "KV tiering: prefixes in host memory are loaded or computed anew block by block, or active KV spills there",
+        "KV tiering (offload of vLLM, TensorRT-LLM): stored prefixes are loaded or computed anew, or active KV spills",
         kv_tier,
         {
             "mode": Knob(

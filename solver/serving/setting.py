@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from instances.errors import InputError
+from instances.hardware import Hardware
 from instances.instance import Instance
 from solver.policies.layout import pipeline_layout
 from solver.search import Search
@@ -87,6 +88,13 @@ class Setting:
         return judge(self.instance, document, log, expert, extra or {})
 
 
+def refuse_slow_seams(hardware: Hardware) -> None:
+    """InputError where links have two speeds: a program document has one."""
+    if hardware.wafers != (1, 1) and hardware.seam_bytes_per_s != hardware.link_bytes_per_s:
+        allowed = f"{hardware.link_bytes_per_s:g}, as all links: a program has one speed of links"
+        raise InputError("hardware.wafer_link_bytes_per_s", hardware.seam_bytes_per_s, allowed)
+
+
 def setting_of(search: Search, largest: int) -> Setting:
     """The stages that all policies start from.
 
@@ -95,10 +103,7 @@ def setting_of(search: Search, largest: int) -> Setting:
     InputError
         Where a program document cannot say what the hardware is: links of two speeds.
     """
-    hardware = search.instance.hardware
-    if hardware.wafers != (1, 1) and hardware.seam_bytes_per_s != hardware.link_bytes_per_s:
-        allowed = f"{hardware.link_bytes_per_s:g}, as all links: a program has one speed of links"
-        raise InputError("hardware.wafer_link_bytes_per_s", hardware.seam_bytes_per_s, allowed)
+    refuse_slow_seams(search.instance.hardware)
     layers, placement = pipeline_layout(search)
     cost, requests = IterationCost(search.instance, layers, placement), search.evaluator.requests
     # No iteration has more than all prompts and a decode of each request; its workspace is memory that KV could use.

@@ -110,7 +110,19 @@ def _waiting(program: Program, tables: Tables, inside: int) -> tuple[Waiting, ..
         used_units=tables.pools[: program.dies, c.USED],
         inputs_left=tables.tasks[:, c.INPUTS],
         inside=inside,
+        writes=_waiting_writes(tables),
     )
+
+
+def _waiting_writes(tables: Tables) -> dict[int, tuple[int, int]]:
+    """Units and memory of the first write of each die that is in a queue, memory by memory."""
+    found: dict[int, tuple[int, int]] = {}
+    for memory, write in enumerate(tables.pools[:, c.FIRST].tolist()):
+        while write >= 0:
+            die = int(tables.tasks[tables.writes[write, c.WRITER], c.DIE])
+            found.setdefault(die, (int(tables.writes[write, c.UNITS]), memory))
+            write = int(tables.writes[write, c.AFTER])
+    return found
 
 
 def _events(tables: Tables, records: Int64s) -> Events:

@@ -16,7 +16,7 @@ from solver.capacity.result import CapacityRow
 from solver.limits import Limits
 
 SUITE = Path(__file__).parents[2] / "instances" / "data" / "suites" / "mocap-capacity"
-METHODS = ("none", "head-to-tail", "mocap", "pool")
+METHODS = ("none", "head-to-tail", "mocap", "rematch", "pool")
 BUDGET = 0.05
 
 

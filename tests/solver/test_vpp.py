@@ -171,4 +171,4 @@ def test_command_line(tmp_path: Path) -> None:
     listed = waferplan("methods").out
     for name in V_SHAPED:
         assert f"\n{name} " in listed
-    assert "VPP (Shi et al.)" in listed.replace("\n", " ")
+    assert "VPP (Shi et al.; vllm-ascend #11976)" in listed.replace("\n", " ")

@@ -32,6 +32,8 @@ def test_json_has_the_rows_of_the_interface_and_plans_that_check(file: Path, tmp
     assert json.loads((tmp_path / "c.json").read_text(encoding="utf-8")) == found
     assert [row["method"] for row in found["methods"]] == ["none", "pool"]
     for row in found["methods"]:
+        # The next longer request was tried, and failed.
+        assert row["next_size"] == row["max_tokens"] + 256
         assert {"max_tokens", "mean_latency_s", "bound_tokens", "plan"} <= set(row)
         longer = json.loads(file.read_text(encoding="utf-8"))
         longer["workload"]["tokens"] = row["max_tokens"]
@@ -46,6 +48,7 @@ def test_the_table_and_its_exit_codes(file: Path) -> None:
     answer = waferplan("capacity", file, "--methods", "none", "--chunks", "4")
     assert answer.code == 0
     assert "longest request, 4 chunks, any latency" in answer.out
+    assert "fails at" in answer.out
     tiny = json.loads(file.read_text(encoding="utf-8"))
     tiny["hardware"]["die"]["hbm_bytes"] = 1000
     file.write_text(json.dumps(tiny), encoding="utf-8")

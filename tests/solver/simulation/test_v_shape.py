@@ -19,7 +19,7 @@ from tests.tiny import line
 V_SCHEDULES: tuple[Schedule, ...] = ("vpp", "vpp-async", "vpp-packed")
 
 
-def _growing(
+def growing(
     dies: int, chunks: int, growth: float, *, requests: int = 1, hand_off: float = 0.0, window: int | None = None
 ) -> Instance:
     """Two layers a die. Chunk times rise linearly, the last takes ``growth`` times as long as the first.
@@ -77,7 +77,7 @@ MILD = [(2, 22, 2.9), (2, 22, 11.5), (4, 8, 1.6), (4, 16, 2.4), (8, 8, 1.6), (8,
 def test_the_bubble_of_a_plain_pipeline_grows_with_growth(dies: int, chunks: int, growth: float) -> None:
     # Makespan = sum T + (N-1) max T, with sum T = M (T_1 + T_M)/2: bubble (N-1)*2g / (M(1+g) + 2g(N-1)).
     share = (dies - 1) * 2 * growth / (chunks * (1 + growth) + 2 * growth * (dies - 1))
-    assert _bubbles(_growing(dies, chunks, growth), "chunked").makespan == pytest.approx(share, rel=1e-9)
+    assert _bubbles(growing(dies, chunks, growth), "chunked").makespan == pytest.approx(share, rel=1e-9)
 
 
 @pytest.mark.parametrize("schedule", V_SCHEDULES)
@@ -85,7 +85,26 @@ def test_the_bubble_of_a_plain_pipeline_grows_with_growth(dies: int, chunks: int
 def test_the_bubble_of_a_v_does_not(dies: int, chunks: int, growth: float, schedule: Schedule) -> None:
     # Makespan = sum T + (N-1)(tau_1 + tau_M), tau = T/2 on a virtual stage: bubble (N-1)/(M+N-1).
     share = (dies - 1) / (chunks + dies - 1)
-    assert _bubbles(_growing(dies, chunks, growth), schedule).makespan == pytest.approx(share, rel=1e-9)
+    assert _bubbles(growing(dies, chunks, growth), schedule).makespan == pytest.approx(share, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("dies", "chunks", "share"), [(2, 22, None), (4, 16, None), (4, 22, None), (4, 32, None), (8, 32, 18.51)]
+)
+def test_chunks_of_1_5_seconds_and_half_a_second_more_each(dies: int, chunks: int, share: float | None) -> None:
+    # T_k = 1 + k/2, one request, no transfers. Plain: 2g(N-1) / (M(1+g) + 2g(N-1)) with g = T_M/T_1. A V: at least
+    # (N-1)/(M+N-1), and that unless early growth is steep for so many dies.
+    growth = (1 + chunks / 2) / 1.5
+    instance = growing(dies, chunks, growth)
+    plain, v_shaped = (_bubbles(instance, schedule).makespan for schedule in ("chunked", "vpp-async"))
+    assert v_shaped is not None
+    drain = 2 * growth * (dies - 1)
+    assert plain == pytest.approx(drain / (chunks * (1 + growth) + drain), abs=1e-9)
+    if share is None:
+        assert v_shaped == pytest.approx((dies - 1) / (chunks + dies - 1), abs=1e-9)
+    else:
+        assert v_shaped > (dies - 1) / (chunks + dies - 1)
+        assert round(100 * v_shaped, 2) == share
 
 
 @pytest.mark.parametrize(
@@ -101,7 +120,7 @@ def test_the_bubble_of_a_v_does_not(dies: int, chunks: int, growth: float, sched
 def test_steep_growth(dies: int, chunks: int, growth: float, plain: float, v_shaped: float, fold: float) -> None:
     # A structural model of the published schedule gives these percentages; the fold die's is its idle share between
     # its first start and its last end.
-    instance = _growing(dies, chunks, growth)
+    instance = growing(dies, chunks, growth)
     assert (_percent(instance, "chunked"), _percent(instance, "vpp-async")) == (plain, v_shaped)
     replayed = _replay(instance, "vpp-async")
     program, run = replayed.program, replayed.run
@@ -113,20 +132,20 @@ def test_steep_growth(dies: int, chunks: int, growth: float, plain: float, v_sha
 @pytest.mark.parametrize(("hand_off", "shares"), [(0.5, (7.69, 9.17, 4.81)), (1.0, (7.91, 13.54, 5.26))])
 def test_hand_offs_are_hidden_by_the_swapped_order(hand_off: float, shares: tuple[float, ...]) -> None:
     # The same model with a time for each hand-over between dies: plain, vpp, vpp-async.
-    instance = _growing(2, 22, 8, hand_off=hand_off)
+    instance = growing(2, 22, 8, hand_off=hand_off)
     assert tuple(_percent(instance, schedule) for schedule in ("chunked", "vpp", "vpp-async")) == shares
 
 
 @pytest.mark.parametrize(("dies", "alone", "packed"), [(2, 4.35, 2.94), (4, 12.0, 7.04)])
 def test_packing_fills_the_drain_with_the_next_request(dies: int, alone: float, packed: float) -> None:
-    instance = _growing(dies, 22, 8, requests=4)
+    instance = growing(dies, 22, 8, requests=4)
     assert (_percent(instance, "vpp-async"), _percent(instance, "vpp-packed")) == (alone, packed)
 
 
 @pytest.mark.parametrize(("window", "share"), [(4, 17.50), (8, 12.00), (None, 5.71)])
 def test_a_window_opens_bubbles_between_requests(window: int | None, share: float) -> None:
     # Four equal requests, T_k = 1 + k/2, 22 chunks on four dies: the last chunk takes 12/1.5 = 8 times the first.
-    assert _percent(_growing(4, 22, 8, requests=4, window=window), "chunked") == share
+    assert _percent(growing(4, 22, 8, requests=4, window=window), "chunked") == share
 
 
 def test_a_v_beats_the_best_plain_cuts() -> None:
@@ -153,7 +172,7 @@ def test_kv_peaks(dies: int, chunks: int) -> None:
     # In halves of a chunk (one virtual stage's share): when the last head starts, vpp-async has run M - 2d - 1 tails
     # (d = N-1-r), whose KV all stays until the wave ends there: 2M - 2d - 1 halves. vpp has run one tail more, but for
     # the fold die. Later all M tails are there. The plain schedule has 2M halves everywhere.
-    instance = _growing(dies, chunks, 2)
+    instance = growing(dies, chunks, 2)
     more_tails: tuple[tuple[Schedule, int], ...] = (("vpp-async", 0), ("vpp", 1))
     for schedule, more in more_tails:
         for r, held in enumerate(_kv_halves(_replay(instance, schedule))):

@@ -1,0 +1,179 @@
+"""Rows of a capacity table: rematching, V-shaped schedules, the host; and what the paper says of lengths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from instances.errors import InputError
+from instances.instance import Instance
+from solver.capacity.api import capacity
+from solver.capacity.length import Length, Setting
+from solver.capacity.result import CapacityRow
+from solver.evaluate import Evaluator
+from solver.limits import Limits
+from solver.policies.mbkr import cross_half, mbkr_pairs
+from solver.simulation.program_file import replay_document
+from tests.solver.test_capacity import KV_BYTES, roomy_by
+
+
+def rows(instance: Instance, *methods: str, chunks: int = 4, **options: Any) -> dict[str, CapacityRow]:
+    found = capacity(instance, methods, chunks=chunks, limits=Limits(time_s=60), **options)
+    assert found.stop_reason == "proved"
+    return {row.method: row for row in found.methods}
+
+
+def reached(row: CapacityRow) -> int:
+    assert row.max_tokens is not None, row.note
+    return row.max_tokens
+
+
+def test_rematching_reaches_the_pooled_length_and_its_program_replays() -> None:
+    # M = N = 4: 2M/(M + 1) = 1.6 with a pair a slot; all KV together allows as much.
+    found = rows(roomy_by(4096), "none", "mocap", "rematch", latency_budget=0.05)
+    rematch = found["rematch"]
+    assert rematch.gain is not None
+    assert 1.5 <= rematch.gain <= 1.62
+    assert reached(rematch) > reached(found["mocap"]) > reached(found["none"])
+    assert rematch.next_size == reached(rematch) + 16
+    assert rematch.plan is None
+    assert rematch.program is not None
+    outcome = replay_document(rematch.program)
+    assert not outcome["deadlock"]
+    assert sum(outcome["latency_s"][:3]) / 3 == pytest.approx(rematch.mean_latency_s)
+    assert max(outcome["peak_memory_bytes"]) <= 4096 * KV_BYTES
+
+
+def test_slow_links_end_what_rematching_gains() -> None:
+    # A chunk of 1024 tokens takes 0.1 s; over these links its KV takes a quarter of that.
+    slow = roomy_by(4096, pipeline__chunk_quantum=64, hardware__link_bytes_per_s=1024 * KV_BYTES / 0.025)
+    found = rows(slow, "none", "rematch", latency_budget=0.05)
+    fast = rows(roomy_by(4096, pipeline__chunk_quantum=64), "rematch", latency_budget=0.05)
+    assert reached(found["rematch"]) < reached(fast["rematch"])
+
+
+@pytest.mark.parametrize(("stages", "chunks"), [(2, 4), (4, 8)])
+@pytest.mark.parametrize("schedule", ["vpp", "vpp-async", "vpp-packed"])
+def test_a_v_holds_least_where_it_begins(stages: int, chunks: int, schedule: str) -> None:
+    """One request of M chunks on N dies that hold two parts each (facts on VPP: its peaks per die).
+
+    A chunk is half a unit of KV on each of a die's two parts. When the last head starts on die r, d = N-1-r before the
+    fold, all M heads are held and, in the order [H, T], M - 2d - 1 tails: M - d - 1/2 units, against M of the plain
+    pipeline. In the order [T, H] of ``vpp`` one tail more has run, except at the fold: M - d.
+    """
+    instance = roomy_by(
+        2 * 1024 * 4,
+        workload={"requests": 1, "tokens": 1024},
+        pipeline__stages=stages,
+        pipeline__max_chunks=chunks,
+        model__layers=[{"pattern": ["layer"], "repeat": 2 * stages}],
+    )
+    found = rows(instance, "none", schedule, chunks=chunks, equal_chunks=True, latency_budget=0.05)
+    row = found[schedule]
+    assert row.plan is not None
+    assert row.plan.schedule == schedule
+    outcome = Evaluator(instance.with_tokens(reached(row))).full(row.plan)
+    assert outcome.metrics is not None
+    unit = reached(row) / chunks * 2 * KV_BYTES
+    for die, peak in enumerate(outcome.metrics.peak_memory_bytes[:stages]):
+        d = stages - 1 - die
+        expected = chunks - d if schedule == "vpp" and d else chunks - d - 0.5
+        assert peak / unit == pytest.approx(expected, abs=0.01)
+    # The fold decides: M / (M - 1/2) of the length, in whole steps of M quanta.
+    assert reached(row) / reached(found["none"]) == pytest.approx(chunks / (chunks - 0.5), rel=0.04)
+    # The bound speaks about the plain schedule.
+    assert row.bound_tokens is None
+    assert found["none"].bound_tokens is not None
+
+
+def test_a_v_that_the_model_has_no_layers_for_says_so() -> None:
+    row = rows(roomy_by(1024), "vpp")["vpp"]
+    assert row.plan is None
+    assert "stage_nonempty: a V has 8 parts, the model 4 layers" in row.note
+
+
+def test_a_v_that_drains_between_waves_is_slower_than_the_budget() -> None:
+    layers = [{"pattern": ["layer"], "repeat": 8}]
+    row = rows(roomy_by(2048, model__layers=layers), "vpp", latency_budget=0.01)["vpp"]
+    assert row.max_tokens is None
+    assert row.any_latency_tokens is not None
+    assert row.note == "runs, but slower than the budget"
+
+
+@pytest.mark.parametrize("host_tokens", [512, 4096])
+def test_a_host_for_reuse_lengthens_no_running_request(host_tokens: int) -> None:
+    # Room for 1024 tokens at home. Three of four chunks may leave, one is being worked on: 4/3 of the length and more.
+    host = {"host_bytes": host_tokens * KV_BYTES, "host_bytes_per_s": "64 GB/s"}
+    found = rows(roomy_by(1024, hardware__host=host), "none", "host-reuse", "host")
+    assert reached(found["host-reuse"]) == reached(found["none"])
+    assert reached(found["host"]) > 1.3 * reached(found["none"])
+    for name in ("none", "host-reuse"):
+        plan = found[name].plan
+        assert plan is not None
+        assert plan.spill == ()
+    active = found["host"].plan
+    assert active is not None
+    assert {row.creditor for row in active.spill} == {"host"}
+
+
+def test_rows_of_the_host_need_one() -> None:
+    with pytest.raises(InputError, match=r"hardware\.host"):
+        rows(roomy_by(1024), "host-reuse")
+
+
+def test_equal_chunks_means_equal_chunks() -> None:
+    # Attention takes most of the time, so the fastest cuts are far from equal, and must not be used.
+    costs = {"kind": "fitted", "chunk_s": 0, "prefix_s": 0, "token_s": 1e-6, "pair_s": 1e-6}
+    instance = roomy_by(4096, costs=costs)
+    limits = Limits(time_s=60)
+    length = Length(Setting(instance, 4, 1, limits, limits.start(), equal=True), 2048)
+    assert len(length.references) > 1
+    ((plan, _),) = length.plans(length.search())
+    assert plan.chunks == {"2048": (512, 512, 512, 512)}
+
+
+class TestWhatThePaperSays:
+    """MOCAP: "fewer chunks fit longer sequences", and "the gain falls with length" (over TeraPipe); N = 4 stages.
+
+    - Fewer chunks: true from M = N on. In lockstep pairs reach M / (M - d'/2) of the length, d' the slots between
+      them, at most N/2: 4/3 for M = 4, 8/7 for M = 8. With M < N it depends on who is paired: partners half a pipeline
+      apart peak together where N/2 is a multiple of M, and gain nothing; half a wave apart they gain 4/3 again.
+    - The gain falls with length: not by itself. Where time goes with tokens one gain holds for every length. It falls
+      where attention takes its part: the fastest cuts then have long first chunks and short late ones, and what late
+      chunks hold is little beside them.
+    """
+
+    def test_the_gain_of_pairs_falls_with_the_number_of_chunks(self) -> None:
+        for chunks in (4, 8):
+            instance = roomy_by(4096, pipeline__max_chunks=8, pipeline__chunk_quantum=64)
+            found = rows(instance, "none", "mocap", chunks=chunks, latency_budget=0.05)
+            # d' = 2: M / (M - 1); whole chunks spill, so a window is wider by up to one.
+            assert found["mocap"].gain == pytest.approx(chunks / (chunks - 1), rel=0.05)
+
+    def test_fewer_chunks_than_stages_want_other_pairs(self) -> None:
+        # N = 8, M = 4: half a pipeline is a whole wave.
+        assert mbkr_pairs(8, 4) != cross_half(8)
+        eight = {
+            "hardware__columns": 4,
+            "pipeline__stages": 8,
+            "pipeline__chunk_quantum": 64,
+            "model__layers": [{"pattern": ["layer"], "repeat": 8}],
+        }
+        found = rows(roomy_by(4096, **eight), "none", "mocap", latency_budget=0.05)
+        assert found["mocap"].gain == pytest.approx(4 / 3, rel=0.05)
+
+    @pytest.mark.parametrize("pair_s", [0, 1e-4 / 8192])
+    def test_the_gain_falls_with_length_where_attention_counts(self, pair_s: float) -> None:
+        # A token takes 0.1 ms and as much again with 8192 others before it.
+        gains = []
+        for tokens in (1024, 16384):
+            costs = {"kind": "fitted", "chunk_s": 0, "prefix_s": 0, "token_s": 1e-4, "pair_s": pair_s}
+            instance = roomy_by(tokens, costs=costs, pipeline__chunk_quantum=tokens // 128)
+            gain = rows(instance, "none", "mocap", latency_budget=0.05)["mocap"].gain
+            assert gain is not None
+            gains.append(gain)
+        if pair_s:
+            assert gains[1] < gains[0] - 0.08
+        else:
+            assert gains[1] == pytest.approx(gains[0], rel=0.02)
