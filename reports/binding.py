@@ -9,7 +9,7 @@ import numpy as np
 
 from reports.content import Cell, Fact
 from reports.sensitivity import Sensitivity
-from reports.source import Replayed
+from reports.source import Replayed, Traced
 from solver.numbers import byte_text, share_text, time_text
 
 _FULL = 0.98
@@ -33,10 +33,10 @@ class Usage:
     stall_s: float
 
 
-def usage_of(view: Replayed) -> Usage:
-    """Measure a replayed plan."""
+def usage_of(view: Traced) -> Usage:
+    """Measure a replayed answer."""
     busiest = int(np.argmax(view.busy_s))
-    program, run = view.program, view.source.run
+    program, run = view.program, view.run
     places = [(row, column) for row, column in program.network.dies.tolist()]
     capacity = np.array([view.instance.hardware.die_at(place).hbm_bytes for place in places])
     peak = run.peak_units / program.units_per_byte
@@ -85,17 +85,21 @@ def usage_facts(usage: Usage) -> list[Fact]:
     return facts
 
 
+def memory_sentence(view: Traced, usage: Usage) -> str:
+    """Whether memory binds, in a sentence and a space."""
+    spills = any(row.tokens for row in view.spill)
+    if spills and usage.full_share >= _FULL:
+        return "Memory binds: a die is full, and the plan keeps KV elsewhere. "
+    if spills:
+        return "Memory binds: the plan keeps KV elsewhere, so that no die is full. "
+    if usage.full_share >= _FULL:
+        return "Memory is full, though no KV is kept elsewhere. "
+    return f"Memory does not bind: no die is more than {share_text(usage.full_share)} full. "
+
+
 def verdict(view: Replayed, usage: Usage, found: Sequence[Sensitivity]) -> str:
     """What binds, in a sentence or two."""
-    spills = any(row.tokens for row in view.plan.spill)
-    if spills and usage.full_share >= _FULL:
-        memory = "Memory binds: a die is full, and the plan keeps KV elsewhere. "
-    elif spills:
-        memory = "Memory binds: the plan keeps KV elsewhere, so that no die is full. "
-    elif usage.full_share >= _FULL:
-        memory = "Memory is full, though no KV is kept elsewhere. "
-    else:
-        memory = f"Memory does not bind: no die is more than {share_text(usage.full_share)} full. "
+    memory = memory_sentence(view, usage)
     known = [one for one in found if one.change is not None]
     best = min(known, key=lambda one: one.change or 0.0, default=None)
     if best is None or best.change is None:

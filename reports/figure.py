@@ -136,7 +136,7 @@ def lines(
 ) -> Spec:
     """Encodings that tell lines apart by colour and by dash, with one legend for both."""
     chosen = [list(DASHES[place % len(DASHES)]) for place in range(len(names))] if patterns is None else list(patterns)
-    legend = {"orient": "top", "columns": 4, "symbolType": "stroke"}
+    legend = {"orient": "top", "columns": 4, "symbolType": "stroke", "symbolSize": 500}
     return {
         "color": category(field, None, scale={"domain": list(names), "range": list(colours)}, legend=legend),
         "strokeDash": category(field, None, scale={"domain": list(names), "range": chosen}, legend=legend),

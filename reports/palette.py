@@ -1,7 +1,8 @@
 """Colours: the set of Okabe and Ito, which people with any kind of colour vision tell apart, and two page themes.
 
 Source: M. Okabe, K. Ito, "Color Universal Design", 2008. Single hues run from light to dark, so that they survive a
-printer without colour; the scale over prefixes is cividis, made for the same purpose.
+printer without colour; the scale over amounts (marks coloured without a scale of their own) is cividis, made for the
+same purpose.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW = (
 )
 GREY = "#8a949e"
 SERIES = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY, YELLOW)
-PREFIX_SCHEME = "cividis"
+_AMOUNTS = {"scheme": "cividis"}
+_AMOUNTS_IN_THE_DARK = ["#4a86d4", "#a0a0a0", "#fde737"]
+"""The same hues, but none as dark as the page; over a plain grey, so that no third hue comes between."""
 LOAD = (GREY, ORANGE, VERMILION)
 """Links from idle to busy; all three show on white and on black."""
 FILLED = ("#eef4f9", "#7fb8dd")
@@ -46,7 +49,9 @@ def chart_config(*, dark: bool = False) -> dict[str, Any]:
             "labelLimit": 260,
             "symbolOpacity": 1,
             "layout": {"bottom": {"margin": 24}},
+            "symbolStrokeWidth": 2,
         },
+        "axisLeft": {"minExtent": 24},
         "header": {**words},
         "title": {"color": ink, "fontSize": 14},
         "view": {"stroke": grid},
@@ -55,5 +60,5 @@ def chart_config(*, dark: bool = False) -> dict[str, Any]:
             "outline": {"color": ink},
             "faint": {"color": faint},
         },
-        "range": {"category": list(SERIES)},
+        "range": {"category": list(SERIES), "heatmap": _AMOUNTS_IN_THE_DARK if dark else _AMOUNTS},
     }

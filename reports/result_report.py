@@ -11,18 +11,23 @@ from instances.errors import InputError
 from instances.instance import Instance
 from reports.binding import usage_facts, usage_of, verdict
 from reports.content import Cell, Fact, Page, Section, words
+from reports.details import details_section
 from reports.figure import Figure
 from reports.figures.chunks import sizes_figure, times_figure
+from reports.figures.gantt import MOST_MARKS
 from reports.figures.memory import MOST_CELLS, memory_figure, memory_map
 from reports.figures.mesh import mesh_figure
 from reports.figures.progress import progress_figure
-from reports.figures.timeline import MOST_MARKS, timeline_figure
+from reports.figures.timeline import timeline_figure
 from reports.footer import footer_text
+from reports.heuristic import heuristic_of
+from reports.program_sections import decided_program, program_sections
 from reports.result_tables import methods_table, results_table, sensitivity_table, stage_table
 from reports.sensitivity import sensitivities
-from reports.source import Replayed, replay_of
+from reports.served import programmed
+from reports.source import Replayed, Traced, replay_of
 from reports.summary import FIRST, summary_section
-from reports.wording import assumptions
+from reports.wording import assumptions, decided
 from solver.numbers import share_text, time_text
 from solver.result import Result
 
@@ -33,7 +38,7 @@ class _Part:
 
     result: Result
     instance: Instance
-    view: Replayed | None
+    view: Traced | None
     name: str
     prefix: str
     count: int
@@ -54,9 +59,10 @@ def result_page(results: Sequence[Result], files: Sequence[tuple[str, str]]) -> 
         sections.append(_together(parts))
     for part in parts:
         own = [
-            summary_section(part.instance, part.result),
+            summary_section(part.instance, part.result, _answer(part)),
             *_pictures(part),
-            _methods(part),
+            *_methods(part),
+            *_details(part),
             _assumed(part),
             _repeat(part),
         ]
@@ -75,7 +81,7 @@ def _part(number: int, result: Result, count: int, files: tuple[str, str]) -> _P
     alone = count == 1
     name = "" if alone else f"{number + 1}. {instance.name}, {result.method}"
     prefix = "" if alone else f"{number + 1}-"
-    return _Part(result, instance, replay_of(result), name, prefix, count, files)
+    return _Part(result, instance, replay_of(result) or programmed(result), name, prefix, count, files)
 
 
 def _numbered(section: Section, part: _Part) -> Section:
@@ -92,7 +98,7 @@ def _together(parts: Sequence[_Part]) -> Section:
     for fingerprint in dict.fromkeys(part.result.fingerprint for part in parts):
         same = [part for part in parts if part.result.fingerprint == fingerprint]
         views = [(f"{part.prefix.rstrip('-')}. {part.result.method}", part.view) for part in same]
-        named = [(f"{name}, batch {view.plan.batch}", view) for name, view in views if view is not None]
+        named = [(_with_batch(name, view), view) for name, view in views if isinstance(view, Replayed)]
         if len(named) > 1:
             figures += [
                 replace(
@@ -105,24 +111,53 @@ def _together(parts: Sequence[_Part]) -> Section:
     return Section("Side by side", figures=figures, tables=[results_table([part.result for part in parts])])
 
 
+def _answer(part: _Part) -> str | None:
+    if isinstance(part.view, Replayed):
+        return decided(part.view.plan)
+    return None if part.view is None else decided_program(part.view)
+
+
 def _pictures(part: _Part) -> Iterator[Section]:
-    view, result = part.view, part.result
-    if view is None:
-        return
-    usage, value = usage_of(view), result.objective.value
-    found = [] if value is None else sensitivities(part.instance, view.plan, value)
+    """What the answer looks like, each kind of answer with its own sections."""
+    view, marks, cells = part.view, max(1000, MOST_MARKS // part.count), MOST_CELLS // part.count
+    if isinstance(view, Replayed):
+        yield from _plan_sections(view, marks, cells, several=part.count > 1)
+    elif view is not None:
+        yield from program_sections(view, marks, cells)
+
+
+def _plan_sections(view: Replayed, most_marks: int, most_cells: int, *, several: bool) -> Iterator[Section]:
+    usage, value = usage_of(view), view.result.objective.value
+    found = [] if value is None else sensitivities(view.instance, view.plan, value)
     tables = [sensitivity_table(found)] if found else []
     paragraphs = [verdict(view, usage, found), *_differs(view)]
     yield Section("What binds", paragraphs, usage_facts(usage), tables=tables)
-    stages = stage_table(part.instance, result)
-    yield Section("Placement", figures=[mesh_figure(view)], tables=[] if stages is None else [stages])
-    yield Section("Timeline", figures=[timeline_figure(view, max(1000, MOST_MARKS // part.count))])
-    yield Section("Memory", figures=[memory_figure(view), memory_map(view, MOST_CELLS // part.count)])
-    named = [(result.method, view)]
-    yield Section("Chunks", figures=[sizes_figure(named), times_figure(named)])
+    yield Section("Placement", figures=[mesh_figure(view)], tables=[stage_table(view)])
+    yield Section("Timeline", figures=[timeline_figure(view, most_marks)])
+    yield Section("Memory", figures=[memory_figure(view), memory_map(view, most_cells)])
+    yield Section("Chunks", figures=_chunks(view, None if several else heuristic_of(view)))
 
 
-def _differs(view: Replayed) -> Iterator[str]:
+def _chunks(view: Replayed, heuristic: Replayed | None) -> list[Figure]:
+    """Sizes and times of chunks, with those of the heuristic where its plan is known."""
+    named = [(view.result.method, view)]
+    if heuristic is not None:
+        named = [(_with_batch(one.result.method, one), one) for one in (view, heuristic)]
+    return [sizes_figure(named), times_figure(named)]
+
+
+def _with_batch(name: str, view: Replayed) -> str:
+    return f"{name}, batch {view.plan.batch}"
+
+
+def _details(part: _Part) -> Iterator[Section]:
+    """Programs come from methods that try several things and count more than others do."""
+    section = None if part.result.program is None else details_section(part.result.details)
+    if section is not None:
+        yield section
+
+
+def _differs(view: Traced) -> Iterator[str]:
     """A warning where the replay is not the one that the result's numbers come from."""
     metrics = view.result.metrics
     if metrics is not None and not math.isclose(metrics.makespan_s, view.makespan_s, rel_tol=1e-9):
@@ -132,13 +167,15 @@ def _differs(view: Replayed) -> Iterator[str]:
         )
 
 
-def _methods(part: _Part) -> Section:
+def _methods(part: _Part) -> Iterator[Section]:
+    if part.result.program is not None and not part.result.compared:
+        return  # no search, and nothing beside it
     progress = progress_figure(part.result)
     paragraphs = list(_against_others(part.result))
     if progress is None:
         paragraphs.append("The result keeps no trace of the search.")
     figures = [] if progress is None else [progress]
-    return Section("Methods and search", paragraphs, figures=figures, tables=[methods_table(part.result)])
+    yield Section("Methods and search", paragraphs, figures=figures, tables=[methods_table(part.result)])
 
 
 def _against_others(result: Result) -> Iterator[str]:
@@ -175,9 +212,13 @@ def _repeat(part: _Part) -> Section:
         "--out",
         "again.json",
     ]
-    lines = [shlex.join(command)]
+    lines, replays = [shlex.join(command)], ""
     if result.plan is not None:
         lines.append(shlex.join(["waferplan", "simulate", instance_file, result_file]))
+        replays = "; the second one replays the plan and prints the same numbers"
+    elif result.program is not None:
+        lines.append(shlex.join(["waferplan", "simulate", "--program", result_file, "--trace", "trace.json"]))
+        replays = "; the second one replays the program and writes a trace for Perfetto (ui.perfetto.dev)"
     facts = [
         Fact("fingerprint", words(result.fingerprint), "fingerprint", "of the instance, names aside"),
         Fact("seed", Cell(str(result.seed), result.seed), "seed"),
@@ -185,7 +226,7 @@ def _repeat(part: _Part) -> Section:
         Fact("solve time", Cell(time_text(result.runtime_s), result.runtime_s), "runtime_s"),
     ]
     paragraph = (
-        "The instance and the result stand beside this page. The second command replays the plan and prints the same "
-        "numbers; the first one searches again, with knobs and options at their defaults."
+        "The instance and the result stand beside this page. The first command searches again, with knobs and options "
+        f"at their defaults{replays}."
     )
     return Section("How to repeat it", [paragraph], facts, code="\n".join(lines))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from formulations.interface import relative_gap
-from instances.instance import Instance
 from reports.content import Cell, Table, words
 from reports.sensitivity import Sensitivity
+from reports.source import Traced
 from reports.wording import spill
 from solver.numbers import UNKNOWN, byte_text, count_text, share_text, time_text
 from solver.result import Result
@@ -37,19 +37,17 @@ def methods_table(result: Result) -> Table:
     return Table("Methods side by side", columns, rows, columns[1:5], note)
 
 
-def stage_table(instance: Instance, result: Result) -> Table | None:
-    """One row a stage; None without a plan."""
-    plan, metrics = result.plan, result.metrics
-    if plan is None:
-        return None
+def stage_table(view: Traced) -> Table:
+    """One row a stage."""
+    metrics = view.result.metrics
     kept: dict[int, dict[str, int]] = {}
-    for spilled in plan.spill:
+    for spilled in view.spill:
         if spilled.tokens:
             own = kept.setdefault(spilled.stage, {})
             own[str(spilled.creditor)] = own.get(str(spilled.creditor), 0) + spilled.tokens
     rows = []
-    for stage, (place, layers) in enumerate(zip(plan.placement, plan.layers, strict=True)):
-        capacity = instance.hardware.die_at(place).hbm_bytes
+    for stage, place in enumerate(view.placement):
+        capacity = view.instance.hardware.die_at(place).hbm_bytes
         peak = None if metrics is None else metrics.peak_memory_bytes[stage]
         stall = None if metrics is None else metrics.stall_s[stage]
         share = None if peak is None else peak / capacity
@@ -59,7 +57,7 @@ def stage_table(instance: Instance, result: Result) -> Table | None:
             [
                 count(stage),
                 words(f"{place[0]},{place[1]}"),
-                count(layers),
+                count(None if view.layers is None else view.layers[stage]),
                 Cell(byte_text(peak), peak),
                 Cell(share_text(share), share),
                 Cell(time_text(stall), stall),

@@ -1,4 +1,4 @@
-"""A result as reports see it: its instance, and its plan replayed once more with all events kept."""
+"""A result as reports see it: its instance, and its plan or program replayed once more with all events kept."""
 
 from __future__ import annotations
 
@@ -9,39 +9,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.instance import Instance
-from instances.plan import Plan
+from instances.plan import Plan, SpillRow
 from solver.export.columns import Table, tables_of
-from solver.export.source import Source, replayed
+from solver.export.source import events_of, replayed
 from solver.result import Result
+from solver.simulation.engine import Events, Run
 from solver.simulation.program import Program
 
 Floats = NDArray[np.float64]
+Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Replayed:
-    """The plan of a result with what its replay saw.
-
-    Parameters
-    ----------
-    source
-        The traced run, as exports have it.
-    """
+class Traced:
+    """A result with its answer, lowered, and what a traced run of that saw."""
 
     result: Result
     instance: Instance
-    plan: Plan
-    source: Source
+    program: Program
+    run: Run
 
     @property
-    def program(self) -> Program:
-        """The lowered plan."""
-        return self.source.program
+    def layers(self) -> tuple[int, ...] | None:
+        """Layers of each stage; None where the answer does not say."""
+        return None
+
+    @property
+    def spill(self) -> tuple[SpillRow, ...]:
+        """What stages keep elsewhere."""
+        return ()
+
+    @property
+    def events(self) -> Events:
+        """Every transfer, change of memory and stall."""
+        return events_of(self.run)
 
     @cached_property
     def tables(self) -> dict[str, Table]:
         """Tasks, transfers, memory, stalls and links as tables of columns, units in the names."""
-        return tables_of(self.source.program, self.source.run)
+        return tables_of(self.program, self.run)
 
     @cached_property
     def makespan_s(self) -> float:
@@ -57,19 +63,9 @@ class Replayed:
         return found
 
     @cached_property
-    def die_index(self) -> dict[tuple[int, int], int]:
-        """Number of each die in use by its position."""
-        return {(row, column): die for die, (row, column) in enumerate(self.program.network.dies.tolist())}
-
-    @cached_property
-    def prefix_tokens(self) -> NDArray[np.int64]:
-        """Tokens of the request before the chunk of each task, cached ones included. Shape [tasks]."""
-        return self._chunks[0]
-
-    @cached_property
-    def chunk_tokens(self) -> NDArray[np.int64]:
-        """Tokens of the chunk of each task. Shape [tasks]."""
-        return self._chunks[1]
+    def placement(self) -> list[tuple[int, int]]:
+        """Row and column of each stage's die."""
+        return [(row, column) for row, column in self.program.network.dies[self.program.die_of_stage()].tolist()]
 
     @cached_property
     def busy_s(self) -> Floats:
@@ -88,8 +84,35 @@ class Replayed:
         """Numbers of the stages on a die."""
         return "/".join(map(str, self.stages_of_die[die]))
 
+
+@dataclass(frozen=True, eq=False)
+class Replayed(Traced):
+    """The plan of a result with what its replay saw."""
+
+    plan: Plan
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Layers of each stage."""
+        return self.plan.layers
+
+    @property
+    def spill(self) -> tuple[SpillRow, ...]:
+        """What stages keep elsewhere."""
+        return self.plan.spill
+
     @cached_property
-    def _chunks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def prefix_tokens(self) -> Int64s:
+        """Tokens of the request before the chunk of each task, cached ones included. Shape [tasks]."""
+        return self._chunks[0]
+
+    @cached_property
+    def chunk_tokens(self) -> Int64s:
+        """Tokens of the chunk of each task. Shape [tasks]."""
+        return self._chunks[1]
+
+    @cached_property
+    def _chunks(self) -> tuple[Int64s, Int64s]:
         """Prefix and size of the chunk of each task."""
         waves = self.instance.workload.gathered(self.plan.batch)
         shapes = [shape for shape, _ in waves.kinds]
@@ -114,4 +137,4 @@ def replay_of(result: Result) -> Replayed | None:
     if plan is None:
         return None
     source = replayed(result)
-    return Replayed(result, source.instance, plan, source)
+    return Replayed(result, source.instance, source.program, source.run, plan)

@@ -11,7 +11,7 @@ from solver.numbers import byte_text, count_text, given_time_text
 
 STATUS = {
     "optimal": "optimal: the gap is closed",
-    "feasible": "feasible: the plan runs, a better one may exist",
+    "feasible": "feasible: it runs, a better one may exist",
     "infeasible": "infeasible: no plan exists",
     "unknown": "unknown: no plan was found, and no proof that there is none",
 }

@@ -99,9 +99,8 @@ def neighbours(instance: Instance, plan: Plan) -> Iterator[Plan]:
         swapped = tuple({old: die, die: old}.get(other, other) for other in plan.placement)
         if die != old:
             yield plan.model_copy(update={"placement": swapped})
-    for split in splits(instance):
-        if split != plan.layers and sum(a != b for a, b in zip(split, plan.layers, strict=True)) <= 2:
-            yield plan.model_copy(update={"layers": split, "spill": ()})
+    if instance.fixed_layers is None:
+        yield from _moved_layers(instance, plan)
 
 
 def descend(
@@ -121,6 +120,18 @@ def descend(
         slack = value - (0.0 if bound is None else bound)
         if best is None or slack < best:
             best, queue = slack, list(neighbours(evaluator.instance, here))
+
+
+def _moved_layers(instance: Instance, plan: Plan) -> Iterator[Plan]:
+    """Plans with some layers of one stage given to another, where that keeps the rules."""
+    forbidden = set(instance.pipeline.forbidden_cuts)
+    for giver, taker in permutations(range(len(plan.layers)), 2):
+        for count in range(1, plan.layers[giver]):
+            split = list(plan.layers)
+            split[giver] -= count
+            split[taker] += count
+            if forbidden.isdisjoint(accumulate(split[:-1])):
+                yield plan.model_copy(update={"layers": tuple(split), "spill": ()})
 
 
 def _fitted(instance: Instance, plan: Plan, row: SpillRow, key: str, moved: tuple[int, ...]) -> SpillRow:

@@ -29,16 +29,16 @@ def sizes_figure(views: Named) -> Figure:
 
 
 def times_figure(views: Named) -> Figure:
-    """How long the slowest stage computes each of these chunks."""
+    """How long the slowest stage computes each of these chunks, per request, so that batches can be compared."""
     rows = _rows(views)
-    unit = time_unit(max(row["compute_s"] for row in rows))
+    unit = time_unit(max(row["request_s"] for row in rows))
     return Figure(
         name="chunk-times",
         title="Chunk times",
-        caption="The same chunks: how long the stage that is slowest with it computes each, for all requests of the "
-        "batch." + _which(views),
-        layout=_layout(views, "time", f"slowest stage ({unit.name})", axis={"tickCount": 4}),
-        data={"chunks": [{**row, "time": row["compute_s"] / unit.size} for row in rows]},
+        caption="The same chunks: how long the stage that is slowest with it computes each, divided by the requests of "
+        "the batch." + _which(views),
+        layout=_layout(views, "time", f"time a request ({unit.name})", axis={"tickCount": 4}),
+        data={"chunks": [{**row, "time": row["request_s"] / unit.size} for row in rows]},
         height=240,
         panels=None if len(views) == 1 else 1,
     )
@@ -66,7 +66,7 @@ def _layout(views: Named, field: str, title: str, axis: Spec) -> Spec:
                 chunk="chunk",
                 size="tokens",
                 prefix="tokens before",
-                computes="slowest stage",
+                computes="slowest stage, whole batch",
                 slowest="which is stage",
             ),
         },
@@ -103,6 +103,7 @@ def _chunks(name: str, view: Replayed) -> list[Row]:
             "start": prefix,
             "end": prefix + size,
             "compute_s": compute,
+            "request_s": compute / view.plan.batch,
             "slowest": program.stage[own],
             "size": [count_text(value) for value in size.tolist()],
             "prefix": [count_text(value) for value in prefix.tolist()],

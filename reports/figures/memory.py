@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reports.figure import Figure, Row, bottom, category, numbers, quantity, rows_of, tips
 from reports.palette import BLUE, FILLED, GREY, ORANGE, VERMILION
-from reports.source import Replayed
+from reports.source import Floats, Traced
 from solver.numbers import Unit, byte_unit, time_unit
 
-Floats = NDArray[np.float64]
 KINDS = {"weights and workspace": GREY, "own KV": BLUE, "KV kept for others": ORANGE}
 _FIELDS = ("static", "own", "hosted")
 MOST_PANELS = 16
@@ -20,6 +18,8 @@ _BINS = 120
 _OVERLAP = 0.4
 """Cells reach into the next ones, which are drawn over them, so that no background shows between."""
 MOST_CELLS = 20_000
+_NEARLY_FULL = 0.7
+"""Share of a memory from which on the map turns red."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _Memory:
     part_s: float
 
 
-def memory_figure(view: Replayed) -> Figure:
+def memory_figure(view: Traced) -> Figure:
     """One small picture for each of the fullest dies."""
     memory = _sampled(view, _BINS)
     fullest = np.argsort(-(memory.used.max(axis=1) / memory.capacity), kind="stable")[:MOST_PANELS]
@@ -93,7 +93,7 @@ def memory_figure(view: Replayed) -> Figure:
     )
 
 
-def memory_map(view: Replayed, most_cells: int = MOST_CELLS) -> Figure:
+def memory_map(view: Traced, most_cells: int = MOST_CELLS) -> Figure:
     """All dies by time: how full they are."""
     parts = max(20, min(200, most_cells // view.program.dies))
     memory = _sampled(view, parts)
@@ -138,8 +138,8 @@ def memory_map(view: Replayed, most_cells: int = MOST_CELLS) -> Figure:
                 "color": quantity(
                     "share",
                     "memory in use",
-                    scale={"range": [*FILLED, VERMILION], "domain": [0, 0.7, 1], "interpolate": "rgb"},
-                    legend=bottom(format=".0%", gradientLength=200),
+                    scale={"range": [*FILLED, VERMILION], "domain": [0, _NEARLY_FULL, 1], "interpolate": "rgb"},
+                    legend=bottom(format=".0%", gradientLength=200, values=[0, 0.35, _NEARLY_FULL, 1]),
                 ),
                 "tooltip": [
                     *tips(stage="stage"),
@@ -154,7 +154,7 @@ def memory_map(view: Replayed, most_cells: int = MOST_CELLS) -> Figure:
     )
 
 
-def _areas(view: Replayed, memory: _Memory, die: int, unit: Unit, clock: Unit) -> list[Row]:
+def _areas(view: Traced, memory: _Memory, die: int, unit: Unit, clock: Unit) -> list[Row]:
     hosted, parts = memory.hosted[die], memory.used.shape[1]
     static = memory.static[die]
     return rows_of(
@@ -169,13 +169,13 @@ def _areas(view: Replayed, memory: _Memory, die: int, unit: Unit, clock: Unit) -
     )
 
 
-def _title(view: Replayed, die: int) -> str:
+def _title(view: Traced, die: int) -> str:
     return f"stage {view.stage_name(die)} at {view.die_name(die)}"
 
 
-def _sampled(view: Replayed, parts: int) -> _Memory:
+def _sampled(view: Traced, parts: int) -> _Memory:
     """The fullest moment of each of so many equal parts of the time."""
-    program, events = view.program, view.source.events.memory
+    program, events = view.program, view.events.memory
     part_ps = view.makespan_s * 1e12 / parts
     shape = program.dies, parts
     used, hosted = np.zeros(shape), np.zeros(shape)

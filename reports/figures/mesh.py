@@ -7,11 +7,10 @@ import math
 import numpy as np
 
 from instances.mesh import SWITCH
-from instances.plan import Plan
 from reports.figure import Figure, Row, rows_of
 from reports.figures.mesh_layers import mesh_layers
-from reports.source import Replayed
-from solver.numbers import byte_text, count_text, share_text
+from reports.source import Traced
+from solver.numbers import UNKNOWN, byte_text, count_text, share_text
 from solver.simulation.network import HOST
 
 HALF = 0.3
@@ -23,12 +22,12 @@ MOST_ARCS = 200
 """Spill links that are drawn; the largest ones are taken."""
 
 
-def mesh_figure(view: Replayed) -> Figure:
-    """Draw the mesh of a replayed plan."""
-    hardware, plan = view.instance.hardware, view.plan
+def mesh_figure(view: Traced) -> Figure:
+    """Draw the mesh of a replayed answer."""
+    hardware = view.instance.hardware
     rows, columns = hardware.total_rows, hardware.total_columns
-    arcs, left_out = _arcs(plan)
-    hosts = _hosts(plan)
+    arcs, left_out = _arcs(view)
+    hosts = _hosts(view)
     data = {
         "dies": _dies(view),
         "dead": [{"row": row, "column": column} for row, column in hardware.disabled_dies],
@@ -56,7 +55,7 @@ def mesh_figure(view: Replayed) -> Figure:
     )
 
 
-def _captions(view: Replayed, *, arcs: bool, left_out: int, hosts: bool) -> list[str]:
+def _captions(view: Traced, *, arcs: bool, left_out: int, hosts: bool) -> list[str]:
     hardware = view.instance.hardware
     captions = [
         "Each square is a die with the number of its stage; the fuller its memory at its peak, the darker.",
@@ -80,9 +79,10 @@ def _captions(view: Replayed, *, arcs: bool, left_out: int, hosts: bool) -> list
     return captions
 
 
-def _dies(view: Replayed) -> list[Row]:
-    run, program, hardware = view.source.run, view.program, view.instance.hardware
+def _dies(view: Traced) -> list[Row]:
+    run, program, hardware = view.run, view.program, view.instance.hardware
     idle = 1 - np.bincount(program.die, weights=program.duration_ps, minlength=program.dies) / (view.makespan_s * 1e12)
+    layers = view.layers
     rows: list[Row] = []
     for die, (row, column) in enumerate(program.network.dies.tolist()):
         peak, capacity = program.bytes_of(run.peak_units[die]), hardware.die_at((row, column)).hbm_bytes
@@ -91,7 +91,7 @@ def _dies(view: Replayed) -> list[Row]:
             {
                 **_square(row, column),
                 "stage": view.stage_name(die),
-                "layers": " + ".join(str(view.plan.layers[stage]) for stage in stages),
+                "layers": UNKNOWN if layers is None else " + ".join(str(layers[stage]) for stage in stages),
                 "share": round(peak / capacity, 6),
                 "peak": byte_text(peak),
                 "of": share_text(peak / capacity),
@@ -108,7 +108,7 @@ def _square(row: int, column: int) -> Row:
     return {"die": f"{row},{column}", "row": row, "column": column, **edges}
 
 
-def _links(view: Replayed) -> list[Row]:
+def _links(view: Traced) -> list[Row]:
     table, makespan_s = view.tables["links"], view.makespan_s
     ends = [
         _line(*row)
@@ -143,9 +143,9 @@ def _line(row: int, column: int, to_row: int, to_column: int) -> tuple[float, fl
     """Ends x, y, x, y of a directed link; right-hand traffic."""
     outside = (HOST, SWITCH[0])
     if row in outside:
-        return column_stub(to_column, to_row, 1, down=row == HOST)
+        return _short_end(to_column, to_row, 1, down=row == HOST)
     if to_row in outside:
-        return column_stub(column, row, -1, down=to_row == HOST)
+        return _short_end(column, row, -1, down=to_row == HOST)
     down, right = to_row - row, to_column - column
     if abs(down) + abs(right) > 1:  # the way round of a torus
         down, right = -int(math.copysign(1, down)) if down else 0, -int(math.copysign(1, right)) if right else 0
@@ -156,23 +156,23 @@ def _line(row: int, column: int, to_row: int, to_column: int) -> tuple[float, fl
     return x + right * HALF, y + down * HALF, x + right * reach, y + down * reach
 
 
-def column_stub(column: int, row: int, side: int, *, down: bool) -> tuple[float, float, float, float]:
+def _short_end(column: int, row: int, side: int, *, down: bool) -> tuple[float, float, float, float]:
     """A short end above a die (switch) or below it (host)."""
     way, x = (1 if down else -1), column + side * _SIDE
     return x, row + way * HALF, x, row + way * (HALF + _STUB)
 
 
-def _arcs(plan: Plan) -> tuple[list[Row], int]:
+def _arcs(view: Traced) -> tuple[list[Row], int]:
     """Three points for each pair of stage and creditor, and how many pairs are left out."""
     kept: dict[tuple[int, int], int] = {}
-    for spilled in plan.spill:
+    for spilled in view.spill:
         if spilled.tokens and spilled.creditor != "host":
             pair = spilled.stage, int(spilled.creditor)
             kept[pair] = kept.get(pair, 0) + spilled.tokens
     largest = sorted(kept.items(), key=lambda item: -item[1])[:MOST_ARCS]
     rows = []
     for (stage, creditor), tokens in largest:
-        (row, column), (to_row, to_column) = plan.placement[stage], plan.placement[creditor]
+        (row, column), (to_row, to_column) = view.placement[stage], view.placement[creditor]
         down, right = to_row - row, to_column - column
         length = math.hypot(down, right) or 1.0
         inset, bow = HALF * 0.75 / length, 0.3 + 0.08 * length
@@ -196,16 +196,16 @@ def _arcs(plan: Plan) -> tuple[list[Row], int]:
     return rows, len(kept) - len(largest)
 
 
-def _hosts(plan: Plan) -> list[Row]:
+def _hosts(view: Traced) -> list[Row]:
     kept: dict[int, int] = {}
-    for row in plan.spill:
+    for row in view.spill:
         if row.tokens and row.creditor == "host":
             kept[row.stage] = kept.get(row.stage, 0) + row.tokens
     return [
         {
             "stage": str(stage),
-            "row": plan.placement[stage][0] + HALF * 0.65,
-            "column": plan.placement[stage][1] + HALF * 0.7,
+            "row": view.placement[stage][0] + HALF * 0.65,
+            "column": view.placement[stage][1] + HALF * 0.7,
             "kept": count_text(tokens),
         }
         for stage, tokens in kept.items()
@@ -216,7 +216,7 @@ def _middle(a: tuple[int, int], b: tuple[int, int]) -> Row:
     return {"row": (a[0] + b[0]) / 2, "column": (a[1] + b[1]) / 2}
 
 
-def _seams(view: Replayed) -> list[Row]:
+def _seams(view: Traced) -> list[Row]:
     hardware = view.instance.hardware
     rows, columns = hardware.total_rows, hardware.total_columns
     across = [

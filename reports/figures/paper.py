@@ -34,7 +34,7 @@ def paper_figure(records: Sequence[Record]) -> Figure | None:
     names = list(dict.fromkeys(str(row["method"]) for row in rows))
     bars = {
         "y": category("method", None, sort=None, scale={"domain": names}),
-        "x": quantity("factor", "times GPipe's", scale={"domainMin": 0}),
+        "x": quantity("factor", "times GPipe's", scale={"domainMin": 0}, axis={"tickCount": 6}),
     }
     return Figure(
         name="paper",

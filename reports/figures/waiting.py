@@ -55,7 +55,7 @@ def _waits(view: Replayed) -> list[_Extra]:
 
 def _stalled(view: Replayed) -> NDArray[np.float64]:
     """Service time within each task: stalls of its die that lie inside."""
-    tasks, program, stalls = view.tables["tasks"], view.program, view.source.events.stalls
+    tasks, program, stalls = view.tables["tasks"], view.program, view.events.stalls
     found = np.zeros(program.tasks)
     for die in np.unique(stalls[:, 0]).tolist():
         own = stalls[stalls[:, 0] == die]
@@ -72,7 +72,7 @@ def _stalls(view: Replayed) -> list[_Extra]:
     first = view.program.first_stage_of_die()
     return [
         ("stall (serving a fetch)", int(first[die]), start / 1e12, (start + length) / 1e12, None)
-        for die, start, length in view.source.events.stalls.tolist()
+        for die, start, length in view.events.stalls.tolist()
         if length
     ]
 

@@ -25,6 +25,7 @@ SAMPLES = {
     "two-wafers": (("llama3-405b-two-wafers-dead-dies.json",), ("mesh",)),
     "256-stages": (("synthetic-256-16x16-512k.json",), ("mesh", "timeline")),
     "capacity": (("capacity-llama3-70b-16-chunks.json",), ("frontier",)),
+    "serving": (("qwen3-30b-a3b-stream-sarathi.json",), ("timeline", "iteration-times", "requests")),
     "benchmark": (("mocap-latency-and-slow-links.jsonl",), ("profile", "losses", "paper")),
 }
 """Samples by name: what they are drawn from, and which of their pictures are kept."""

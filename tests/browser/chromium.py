@@ -15,6 +15,19 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE_S = 120
+FLAGS = (
+    "headless",
+    "no-sandbox",
+    "disable-gpu",
+    "disable-quic",
+    "no-first-run",
+    "disable-background-networking",
+    "disable-component-update",
+    "disable-sync",
+    "disable-dev-shm-usage",
+    "hide-scrollbars",
+)
+"""Without a screen, and without services of its own that would ask the network."""
 
 
 def find_browser() -> tuple[str, str] | None:
@@ -29,11 +42,7 @@ def chromium(programs: tuple[str, str], profile: Path, *, width: int = 1200) -> 
     """A browser with a profile of its own that logs its console and its network."""
     options = ChromeOptions()
     options.binary_location = programs[0]
-    for flag in (
-        "headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
-        "disable-component-update", "disable-sync", "disable-dev-shm-usage", "hide-scrollbars",
-        f"user-data-dir={profile}", f"window-size={width},900",
-    ):  # fmt: skip
+    for flag in (*FLAGS, f"user-data-dir={profile}", f"window-size={width},900"):
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = Chrome(options=options, service=Service(programs[1]))

@@ -16,7 +16,7 @@ from reports import report
 from reports.inputs import Records
 from tests.browser.chromium import chromium, emulate, find_browser
 from tests.builders import small_document
-from tests.reports.results import replayed_result, spilling_result
+from tests.reports.results import replayed_result, served_result, spilling_result
 from tests.solver.benchmark.making import record
 
 REQUIRE = "WAFERPLAN_REQUIRE_BROWSER"
@@ -68,6 +68,12 @@ def large_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         instance=instance.fingerprint, batch=1, layers=(1,) * 256, placement=tuple(snake), chunks={"2048": (256,) * 8}
     )
     return report(replayed_result(instance, plan), tmp_path_factory.mktemp("large")).html
+
+
+@pytest.fixture(scope="session")
+def served_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four requests served in iterations: a program in place of a plan."""
+    return report(served_result(), tmp_path_factory.mktemp("served")).html
 
 
 @pytest.fixture(scope="session")

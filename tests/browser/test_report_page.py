@@ -13,7 +13,7 @@ from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from reports.figures.timeline import MOST_MARKS
+from reports.figures.gantt import MOST_MARKS
 from tests.browser.chromium import (
     console_lines,
     emulate,
@@ -130,6 +130,16 @@ def test_pointing_at_a_chunk_shows_its_numbers(browser: Chrome, small_page: Path
         assert float(found[1]) == pytest.approx(chunk[field], rel=1e-3)
 
 
+def test_pointing_at_an_iteration_shows_its_numbers(browser: Chrome, served_page: Path) -> None:
+    open_page(browser, served_page)
+    assert console_lines(browser) == []
+    assert len(browser.find_elements(By.CSS_SELECTOR, "figure.live .chart")) == 7
+    iteration = specs_of(served_page)["timeline"]["datasets"]["chunks"][0]
+    shown = point_at(browser, "timeline", (iteration["start"] + iteration["end"]) / 2, iteration["stage"])
+    for words in ("iteration 0", "stage 0", "tokens 512"):
+        assert words in shown
+
+
 def test_the_mesh_shows_every_stage_once(browser: Chrome, small_page: Path) -> None:
     open_page(browser, small_page)
     assert stage_numbers(browser) == ["0", "1", "2", "3"]
@@ -145,8 +155,11 @@ def stage_numbers(driver: Chrome) -> list[str]:
     return sorted(numbers, key=int)
 
 
-def test_texts_stay_legible_in_the_dark_and_on_paper(browser: Chrome, small_page: Path) -> None:
-    open_page(browser, small_page)
+@pytest.mark.parametrize("kind", ["small_page", "served_page"])
+def test_texts_stay_legible_in_the_dark_and_on_paper(
+    browser: Chrome, kind: str, request: pytest.FixtureRequest
+) -> None:
+    open_page(browser, request.getfixturevalue(kind))
     light = contrasts(browser)
     browser.execute_script("document.documentElement.removeAttribute('data-ready')")
     emulate(browser, scheme="dark")

@@ -1,4 +1,4 @@
-"""Results made without a search: a small plan, replayed."""
+"""Results made without a search: a small plan or program, replayed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from formulations.interface import relative_gap
 from instances.instance import Instance
 from instances.plan import Plan
+from solver.api import solve
 from solver.replaying import simulate
 from solver.result import Compared, Engine, ObjectiveValue, Result, TracePoint
 from tests.builders import small_instance, small_plan
@@ -88,3 +89,26 @@ def named(result: Result, name: str) -> Result:
     instance["model"] = {**instance["model"], "name": name}
     compared = (Compared(method=name, value=None, note=name),)
     return result.model_copy(update={"instance": instance, "method": name, "compared": compared, "reason": name})
+
+
+def served_result() -> Result:
+    """Four requests of 2048 tokens and three tokens that come out, in iterations of at most 512."""
+    return solve(small_instance(), "sarathi", knobs={"budget": 512, "output": 3})
+
+
+def programmed_result() -> Result:
+    """Two stages, two requests of two chunks, as a program that no plan says; times 1, 2 and 3, 4 s."""
+    program = {
+        "die_of": [[0, 0], [0, 1]],
+        "compute_s": [[1, 2], [3, 4]],
+        "activation_bytes": [0, 0],
+        "kv_bytes": [[1000, 1000], [1000, 1000]],
+        "arrivals_s": [0, 0],
+        "link_bytes_per_s": 1e11,
+        "hop_latency_s": 0,
+        "capacity_bytes": [64_000_000, 64_000_000],
+        "rows": 2,
+        "columns": 2,
+    }
+    answer = {"program": program, "method": "vpp", "status": "feasible", "reason": None}
+    return planless_result().model_copy(update=answer)

@@ -130,7 +130,7 @@ def test_chunks_follow_one_another(view: Replayed) -> None:
     assert [(row["start"], row["end"], row["tokens"]) for row in rows] == [(0, 1024, 1024), (1024, 2048, 1024)]
     times = times_figure([("a", view)]).data["chunks"]
     longest = view.tables["tasks"]["compute_s"][view.program.chunk == 1].max()
-    assert times[1]["compute_s"] == pytest.approx(longest, rel=1e-6)
+    assert times[1]["compute_s"] == times[1]["request_s"] == pytest.approx(longest, rel=1e-6)
 
 
 def test_chunks_of_the_longest_kind_of_request_are_shown() -> None:
@@ -147,9 +147,8 @@ def test_chunks_of_the_longest_kind_of_request_are_shown() -> None:
 
 def test_v_shaped_plans_show_both_stages_of_a_die() -> None:
     instance = small_instance(pipeline__stages=2)
-    plan = small_plan(
-        instance, schedule="vpp", layers=[1, 1, 1, 1], placement=[[0, 0], [0, 1], [0, 1], [0, 0]]
-    )  # fmt: skip
+    fold = [[0, 0], [0, 1], [0, 1], [0, 0]]
+    plan = small_plan(instance, schedule="vpp", layers=[1, 1, 1, 1], placement=fold)
     found = view_of(replayed_result(instance, plan))
     assert [row["stage"] for row in mesh_figure(found).data["dies"][:2]] == ["0/3", "1/2"]
     assert {row["stage"] for row in timeline_figure(found).data["chunks"]} == {0, 1, 2, 3}
@@ -194,9 +193,8 @@ def test_proofs_are_counted_in_order_of_time() -> None:
     runs.append(record(fingerprint="d"))
     figure = cactus_figure(summarise(runs, references(runs, {})))
     assert figure is not None
-    assert [(row["time_s"], row["proved"], row["runs"]) for row in figure.data["proofs"]] == [
-        (1.0, 1, 4), (3.0, 2, 4), (5.0, 3, 4),
-    ]  # fmt: skip
+    drawn = [(row["time_s"], row["proved"], row["runs"]) for row in figure.data["proofs"]]
+    assert drawn == [(1.0, 1, 4), (3.0, 2, 4), (5.0, 3, 4)]
     assert cactus_figure(summarise(runs[3:], references(runs, {}))) is None
 
 
