@@ -26,30 +26,32 @@ def main() -> None:
     arguments.add_argument("--models", default="", help="names of files without .json; all by default")
     arguments.add_argument("--chunks", default="16", help="numbers of chunks")
     arguments.add_argument("--links", default="", help="link speeds as '900 GB/s'; those of the files by default")
+    arguments.add_argument("--methods", default=",".join(METHODS), help="rows of a capacity table")
     arguments.add_argument("--time-limit", type=float, default=300.0, help="seconds for one row of the table")
     given = arguments.parse_args()
     names = given.models.split(",") if given.models else sorted(path.stem for path in SUITE.glob("*.json"))
     links = given.links.split(",") if given.links else [None]
+    methods = given.methods.split(",")
     sys.stdout.write(
-        "| instance | chunks | links | " + " | ".join(f"{name} (tokens)" for name in METHODS) + " | bound |\n"
+        "| instance | chunks | links | " + " | ".join(f"{name} (tokens)" for name in methods) + " | bound |\n"
     )
-    sys.stdout.write("| --- | ---: | ---: |" + " ---: |" * (len(METHODS) + 1) + "\n")
+    sys.stdout.write("| --- | ---: | ---: |" + " ---: |" * (len(methods) + 1) + "\n")
     for name in names:
         if name == "best_known":
             continue
         for chunks in map(int, given.chunks.split(",")):
             for link in links:
-                sys.stdout.write(_line(name, chunks, link, given.time_limit) + "\n")
+                sys.stdout.write(_line(name, methods, chunks, link, given.time_limit) + "\n")
                 sys.stdout.flush()
 
 
-def _line(name: str, chunks: int, link: str | None, time_s: float) -> str:
+def _line(name: str, methods: list[str], chunks: int, link: str | None, time_s: float) -> str:
     instance = Instance.load(SUITE / f"{name}.json")
     if link is not None:
         document = instance.canonical()
         document["hardware"]["link_bytes_per_s"] = link
         instance = Instance.read(document)
-    found = capacity(instance, METHODS, chunks=chunks, latency_budget=BUDGET, limits=Limits(time_s=time_s))
+    found = capacity(instance, methods, chunks=chunks, latency_budget=BUDGET, limits=Limits(time_s=time_s))
     bound = next((row.bound_tokens for row in found.methods if row.bound_tokens is not None), None)
     cells = " | ".join(_cell(row) for row in found.methods)
     speed = instance.hardware.link_bytes_per_s / 1e9
