@@ -57,8 +57,9 @@ class DieOverride(Document):
 class Hardware(Document):
     """A wafer, or a grid of wafers, of dies. ``rows`` and ``columns`` are per wafer.
 
-    ``topology`` says how the dies are joined, see ``instances.mesh``. A mesh is not written down, so that instances
-    from before there was a choice keep their fingerprints.
+    ``tensor_parallel`` accelerators work as one die (``instances.groups``); rates and memory are those of all together.
+    ``topology`` says how the dies are joined, see ``instances.mesh``. A mesh of single ones is not written down, so
+    that instances from before there was a choice keep their fingerprints.
     """
 
     name: str | None = None
@@ -67,6 +68,7 @@ class Hardware(Document):
     columns: Count
     wafers: tuple[Count, Count] = (1, 1)
     topology: Annotated[Topology, Field(exclude_if=lambda topology: topology == "mesh")] = "mesh"
+    tensor_parallel: Annotated[Count, Field(exclude_if=lambda degree: degree == 1)] = 1
     link_bytes_per_s: BytesPerSecond
     wafer_link_bytes_per_s: BytesPerSecond | None = None
     hop_latency_s: Seconds = 0.0

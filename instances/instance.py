@@ -159,16 +159,20 @@ def _resolve_model(data: Any, base_dir: Path) -> Any:
         raise InputError("model", data, 'an object: {"name": ...}, {"huggingface": path} or a description')
     changes = {key: data[key] for key in _BYTE_KEYS if key in data}
     reference = {key: value for key, value in data.items() if key not in _BYTE_KEYS}
+    predictions = reference.pop("prediction_layers", 0) if "huggingface" in reference else 0
     if "huggingface" in reference and len(reference) > 1:
         extra = min(set(reference) - {"huggingface"})
-        raise InputError(f"model.{extra}", data[extra], f"beside huggingface only {', '.join(_BYTE_KEYS)}")
+        allowed = f"beside huggingface only {', '.join(_BYTE_KEYS)}, prediction_layers"
+        raise InputError(f"model.{extra}", data[extra], allowed)
+    if isinstance(predictions, bool) or not isinstance(predictions, int) or predictions < 0:
+        raise InputError("model.prediction_layers", predictions, "a whole number of at least 0")
     try:
         if set(reference) == {"name"}:
             return load_model(_text(reference["name"], "model.name")).with_bytes(**changes)
         if set(reference) == {"huggingface"}:
             path = base_dir / _text(reference["huggingface"], "model.huggingface")
             read_text(path, "model.huggingface")  # a file that cannot be read is this field's fault
-            return read_config(path, **changes)
+            return read_config(path, **changes, prediction_layers=predictions)
     except InputError as error:
         raise _inside("model", error) from None
     return data

@@ -45,10 +45,16 @@ class FullAttention(_GroupedAttention):
 
 
 class SlidingAttention(_GroupedAttention):
-    """A token meets the last ``window`` tokens, itself included."""
+    """A token meets the last ``window`` tokens, itself included.
+
+    With ``chunked`` it meets those of its own chunk instead: positions are cut into chunks of ``window`` tokens, and no
+    token looks back over a cut (the attention_chunk_size of Llama 4). KV is kept as for a sliding window. The key is
+    not written where it is false, so that instances from before there was a choice keep their fingerprints.
+    """
 
     kind: Literal["sliding"] = "sliding"
     window: Size
+    chunked: Annotated[bool, Field(exclude_if=lambda chunked: not chunked)] = False
 
 
 class SparseIndex(Document):
@@ -142,11 +148,16 @@ FeedForward = Annotated[DenseFeedForward | ExpertFeedForward | NoFeedForward, Fi
 
 
 class LayerKind(Document):
-    """One kind of layer. ``norms`` counts its hidden-wide normalisation vectors."""
+    """One kind of layer. ``norms`` counts its hidden-wide normalisation vectors.
+
+    With ``joins_embedding`` the layer is an extra prediction layer: one matrix of 2*hidden*hidden first joins what
+    comes from below with the embedding of the next token. It counts as one of the projections.
+    """
 
     attention: Attention
     feed_forward: FeedForward
     norms: Annotated[int, Field(ge=0, le=16, strict=True)] = 2
+    joins_embedding: Annotated[bool, Field(exclude_if=lambda joins: not joins)] = False
 
     @property
     def active_width(self) -> int:

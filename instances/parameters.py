@@ -52,7 +52,14 @@ class LayerWeights:
 
 
 def projection_weights(kind: LayerKind, hidden: int) -> int:
-    """Weights of the projections that the cost model times: Q, K, V, output; for MLA its down and up projections."""
+    """Weights of the projections that the cost model times: Q, K, V, output; for MLA its down and up projections.
+
+    The matrix with which an extra prediction layer begins is among them.
+    """
+    return _attention_weights(kind, hidden) + (2 * hidden * hidden if kind.joins_embedding else 0)
+
+
+def _attention_weights(kind: LayerKind, hidden: int) -> int:
     match kind.attention:
         case FullAttention() | SlidingAttention() as grouped:
             key_value = grouped.kv_heads if grouped.keys_as_values else 2 * grouped.kv_heads
@@ -276,6 +283,7 @@ def summary(model: Model) -> dict[str, Any]:
         "parameters_active": parameters_active(model),
         "weight_bytes": _whole(stage_weight_bytes(model, 0, model.layer_count, True, True)),
         "kv_bytes_per_token": _whole(growth_bytes_per_token(model, 0, model.layer_count)),
+        "kv_bytes_per_token_layer": {kind: _whole(kv_bytes_per_token(model, kind)) for kind in counts},
         "kv_window_bytes": _whole(kv_window_bytes(model)),
         "layers": counts,
         "source": model.source,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from formulations.interface import relative_gap
+from instances.numbers import UNKNOWN, digits, share_text
 from reports.content import Cell, Page, Section, Table, words
 from reports.figures.cactus import cactus_figure
 from reports.figures.losses import losses_figure
@@ -16,7 +17,6 @@ from solver.benchmark.placements import OBJECTIVES
 from solver.benchmark.record import Record
 from solver.benchmark.statistics import Reference, Row, contradictions, gap_of, loss, references, summarise
 from solver.benchmark.task import label_of
-from solver.numbers import UNKNOWN, digits, share_text
 
 PER_HOP = "weighted hops"
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from instances.numbers import byte_text, share_text, time_text
 from reports.content import Cell, Fact
 from reports.sensitivity import Sensitivity
 from reports.source import Replayed, Traced
-from solver.numbers import byte_text, share_text, time_text
 
 _FULL = 0.98
 _NOTICED = 1e-3

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from instances.numbers import UNKNOWN, share_text
 from reports.content import Cell, Page, Section, Table, words
 from reports.figures.frontier import frontier_figure
 from reports.footer import footer_text
 from reports.result_tables import count, time_cell
 from solver.capacity.result import CapacityResult, CapacityRow
-from solver.numbers import UNKNOWN, share_text
 
 
 def capacity_page(found: CapacityResult) -> Page:

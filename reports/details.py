@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from instances.numbers import UNKNOWN, byte_text, digits, share_text
 from reports.content import Cell, Fact, Section, Table, words
 from reports.result_tables import count, time_cell
-from solver.numbers import UNKNOWN, byte_text, digits, share_text
 
 _LABELS = {"ttft": "time to first token", "tbt": "time between tokens"}
 _UNITS = ("_per_s", "_s", "_bytes")

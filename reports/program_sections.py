@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from instances.numbers import count_text
 from reports.binding import memory_sentence, usage_facts, usage_of
 from reports.content import Section
 from reports.figures.iterations import iterations_timeline, times_figure, tokens_figure
@@ -14,7 +15,6 @@ from reports.figures.requests import requests_figure
 from reports.result_tables import stage_table
 from reports.served import Served
 from reports.source import Traced
-from solver.numbers import count_text
 
 
 def decided_program(view: Traced) -> str:

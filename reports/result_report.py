@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from instances.errors import InputError
 from instances.instance import Instance
+from instances.numbers import share_text, time_text
 from reports.binding import usage_facts, usage_of, verdict
 from reports.content import Cell, Fact, Page, Section, words
 from reports.details import details_section
@@ -28,7 +29,6 @@ from reports.served import programmed
 from reports.source import Replayed, Traced, replay_of
 from reports.summary import FIRST, summary_section
 from reports.wording import assumptions, decided
-from solver.numbers import share_text, time_text
 from solver.result import Result
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from formulations.interface import relative_gap
+from instances.numbers import UNKNOWN, byte_text, count_text, share_text, time_text
 from reports.content import Cell, Table, words
 from reports.sensitivity import Sensitivity
 from reports.source import Traced
 from reports.wording import spill
-from solver.numbers import UNKNOWN, byte_text, count_text, share_text, time_text
 from solver.result import Result
 
 

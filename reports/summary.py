@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from instances.instance import Instance
+from instances.numbers import byte_text, count_text, share_text
 from reports.content import Cell, Fact, Section, words
 from reports.result_tables import time_cell
 from reports.wording import STATUS, STOPS, asked
-from solver.numbers import byte_text, count_text, share_text
 from solver.result import Metrics, Result
 
 FIRST = "Summary"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from instances.costs import FittedSpec, RooflineSpec
 from instances.instance import Instance
+from instances.numbers import byte_text, count_text, given_time_text
 from instances.plan import Plan
-from solver.numbers import byte_text, count_text, given_time_text
 
 STATUS = {
     "optimal": "optimal: the gap is closed",

@@ -1,6 +1,5 @@
 """Cost models: roofline, fitted, table; one evaluator for all (spec section 2)."""
 
-from instances.costs.fitting import Fit, fit_profile
 from instances.costs.profile import Profile, read_profile
 from instances.costs.roofline import LayerSeconds
 from instances.costs.specs import CostSpec, FittedSpec, RooflineSpec, TableSpec, resolve_costs
@@ -8,14 +7,12 @@ from instances.costs.stage import StageCost, make_costs
 
 __all__ = [
     "CostSpec",
-    "Fit",
     "FittedSpec",
     "LayerSeconds",
     "Profile",
     "RooflineSpec",
     "StageCost",
     "TableSpec",
-    "fit_profile",
     "make_costs",
     "read_profile",
     "resolve_costs",

@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _CHUNK = ("chunk", "chunk_tokens", "chunk_size")
 _PREFIX = ("prefix", "prefix_tokens", "prefix_size")
-_DIVISORS = {
+UNITS_PER_SECOND = {
     "s": 1.0,
     "sec": 1.0,
     "second": 1.0,
@@ -81,6 +81,24 @@ class Profile:
         )
 
 
+def csv_lines(path: Path) -> list[tuple[int, list[str]]]:
+    """Numbers and cells of the lines of a CSV file that are not empty.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read.
+    """
+    file = str(path)
+    try:
+        text = read_text(path)
+        return [(number, cells) for number, cells in enumerate(csv.reader(text.splitlines()), start=1) if any(cells)]
+    except InputError as error:
+        raise error.in_file(file) from None
+    except csv.Error as error:
+        raise InputError("", file, f"a file of comma-separated values ({error})", file=file) from None
+
+
 def read_profile(path: Path) -> Profile:
     """Read a CSV file of measured times; the unit of the time is in its column's name.
 
@@ -90,13 +108,7 @@ def read_profile(path: Path) -> Profile:
         For an unreadable file, an unknown, missing or doubled column, or a cell that is no number.
     """
     file = str(path)
-    try:
-        text = read_text(path)
-        lines = [(number, cells) for number, cells in enumerate(csv.reader(text.splitlines()), start=1) if any(cells)]
-    except InputError as error:
-        raise error.in_file(file) from None
-    except csv.Error as error:
-        raise InputError("", file, f"a file of comma-separated values ({error})", file=file) from None
+    lines = csv_lines(path)
     if not lines:
         raise InputError("", "", _HEADER, file=file)
     (_, header), *body = lines
@@ -123,8 +135,8 @@ def _columns(header: list[str], file: str) -> tuple[int, int, int, float]:
             chunk = position
         elif name in _PREFIX and prefix < 0:
             prefix = position
-        elif match is not None and match["unit"] in _DIVISORS and time < 0:
-            time, divisor = position, _DIVISORS[match["unit"]]
+        elif match is not None and match["unit"] in UNITS_PER_SECOND and time < 0:
+            time, divisor = position, UNITS_PER_SECOND[match["unit"]]
         else:
             raise InputError(title, ",".join(header), _HEADER, file=file)
     if min(chunk, prefix, time) < 0:

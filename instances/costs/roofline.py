@@ -64,6 +64,18 @@ def window_pairs(chunk: FloatArray, prefix: FloatArray, window: int) -> FloatArr
     return pairs
 
 
+def chunked_pairs(chunk: FloatArray, prefix: FloatArray, size: int) -> FloatArray:
+    """Sum over j = 1..c of (p + j - 1) mod size + 1: a token meets those of its own chunk of ``size`` positions."""
+    pairs: FloatArray = _pairs_from_start(prefix + chunk, size) - _pairs_from_start(prefix, size)
+    return pairs
+
+
+def _pairs_from_start(tokens: FloatArray, size: int) -> FloatArray:
+    whole, rest = np.divmod(tokens, size)
+    pairs: FloatArray = whole * (size * (size + 1) / 2) + rest * (rest + 1) / 2
+    return pairs
+
+
 def touched_experts(experts: int, top_k: int, tokens: FloatArray) -> FloatArray:
     """Expected number of distinct experts that a group of tokens meets: E * (1 - (1 - k/E)^tokens)."""
     if top_k == experts:
@@ -125,6 +137,9 @@ def _attention_work(kind: LayerKind, chunk: FloatArray, prefix: FloatArray) -> t
     match kind.attention:
         case FullAttention() as full:
             return 4 * full.heads * full.head_dim * causal_pairs(chunk, prefix), prefix + chunk
+        case SlidingAttention(chunked=True) as cut:
+            pairs = chunked_pairs(chunk, prefix, cut.window)
+            return 4 * cut.heads * cut.head_dim * pairs, np.mod(prefix, cut.window) + chunk
         case SlidingAttention() as sliding:
             pairs = window_pairs(chunk, prefix, sliding.window)
             span = np.minimum(prefix + chunk, sliding.window + chunk)

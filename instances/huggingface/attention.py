@@ -1,8 +1,9 @@
-"""Attention of each layer of a config: GQA, MHA, MQA, sliding windows, MLA, sparse MLA, linear mixers."""
+"""Attention of each layer of a config: GQA, MHA, MQA, sliding windows, chunks, MLA, sparse MLA, linear mixers."""
 
 from __future__ import annotations
 
 from instances.huggingface.families import Bias, Family
+from instances.huggingface.layer_types import layer_types
 from instances.huggingface.linear import gated_delta_net
 from instances.huggingface.view import ConfigView
 from instances.layers import (
@@ -16,23 +17,34 @@ from instances.layers import (
 
 def read_attention(view: ConfigView, family: Family, layers: int, hidden: int, element_bytes: float) -> list[Attention]:
     """The attention of every layer, first layer first."""
-    view.refuse_where_set("attention_chunk_size", "attention inside chunks of a fixed size has no formula here")
+    if family.sliding != "rope":
+        view.refuse_where_set("attention_chunk_size", "this model_type is not known with attention inside chunks")
     if family.latent:
         return _latent(view, layers)
-    kinds = _layer_types(view, family, layers)
-    linear = gated_delta_net(view, hidden, element_bytes) if "linear_attention" in kinds else None
-    sliding = grouped_attention(view, family, hidden, sliding=True) if "sliding_attention" in kinds else None
-    full = grouped_attention(view, family, hidden, sliding=False)
-    if sliding is None:
-        view.ignore("sliding_window")
-    by_name = {"linear_attention": linear, "sliding_attention": sliding, "full_attention": full}
-    return [attention for name in kinds if (attention := by_name[name]) is not None]
+    kinds = layer_types(view, family, layers)
+    by_name: dict[str, Attention] = {"full_attention": grouped_attention(view, family, hidden)}
+    if "linear_attention" in kinds:
+        by_name["linear_attention"] = gated_delta_net(view, hidden, element_bytes)
+    for name, key in (("sliding_attention", "sliding_window"), ("chunked_attention", "attention_chunk_size")):
+        if name in kinds:
+            by_name[name] = _windowed(view, family, hidden, key)
+        else:
+            view.ignore(key)
+    return [by_name[name] for name in kinds]
 
 
-def grouped_attention(
-    view: ConfigView, family: Family, hidden: int, *, sliding: bool
-) -> FullAttention | SlidingAttention:
-    """Full or sliding attention; absent key-value heads mean as many as heads, an absent head_dim hidden / heads."""
+def _windowed(view: ConfigView, family: Family, hidden: int, key: str) -> SlidingAttention:
+    """Attention inside a window, or inside chunks, whose size is under the key."""
+    shape = grouped_attention(view, family, hidden, local=True).model_dump()
+    chunked = key == "attention_chunk_size"
+    return SlidingAttention(**{**shape, "kind": "sliding", "window": view.whole(key), "chunked": chunked})
+
+
+def grouped_attention(view: ConfigView, family: Family, hidden: int, *, local: bool = False) -> FullAttention:
+    """Full attention; absent key-value heads mean as many as heads, an absent head_dim hidden / heads.
+
+    ``local`` layers have the same shape but for the families that give their full layers other heads.
+    """
     heads = view.whole("num_attention_heads")
     kv_heads = view.whole("num_key_value_heads", default=heads)
     head_dim = view.optional("head_dim")
@@ -44,19 +56,21 @@ def grouped_attention(
     # Gemma 4 gives its full layers other heads than its sliding ones.
     global_dim, global_heads = view.optional("global_head_dim"), view.optional("num_global_key_value_heads")
     shares = view.flag("attention_k_eq_v")
-    if not sliding:
+    if not local:
         head_dim = global_dim or head_dim
         if shares:
             kv_heads, keys_as_values = global_heads or kv_heads, True
     if heads % kv_heads:
         raise view.error("num_key_value_heads", f"a divisor of the {heads} heads")
     norm = family.qk_norm
-    if view.flag("use_qk_norm", default=norm != "none") != (norm != "none"):
+    if family.weightless_qk_norm:
+        view.ignore("use_qk_norm")
+    elif view.flag("use_qk_norm", default=norm != "none") != (norm != "none"):
         if norm == "none":
             raise view.error("use_qk_norm", "false: this model_type is not known with such norms")
         norm = "none"
     view.ignore("qk_norm_type")
-    shape = FullAttention(
+    return FullAttention(
         heads=heads,
         kv_heads=kv_heads,
         head_dim=head_dim,
@@ -67,10 +81,6 @@ def grouped_attention(
         keys_as_values=keys_as_values,
         qk_norm=norm,
     )
-    if not sliding:
-        return shape
-    window = view.whole("sliding_window")
-    return SlidingAttention(**{**shape.model_dump(), "kind": "sliding", "window": window})
 
 
 def _bias(view: ConfigView, rule: Bias) -> bool:
@@ -78,41 +88,6 @@ def _bias(view: ConfigView, rule: Bias) -> bool:
     if rule == "never" and stated:
         raise view.error("attention_bias", "false: this model_type is not known with biases")
     return stated if rule == "attention_bias" else rule == "always"
-
-
-def _layer_types(view: ConfigView, family: Family, layers: int) -> list[str]:
-    """One of full_attention, sliding_attention, linear_attention for each layer."""
-    allowed = ["full_attention", "sliding_attention"]
-    if family.hybrid == "layer_types":
-        allowed.append("linear_attention")
-    listed = view.names("layer_types", layers, allowed)
-    codes = view.get("attn_type_list")
-    if codes is not None and codes != [1] * layers:
-        raise view.error("attn_type_list", "1 everywhere (full attention): the linear layers have no formula")
-    if listed is not None:
-        view.ignore(
-            "sliding_window_pattern", "_sliding_window_pattern", "use_sliding_window", "full_attention_interval"
-        )
-        return listed
-    if family.hybrid == "layer_types":
-        raise view.error("layer_types", "a list: it says which layers are linear")
-    every = view.optional("sliding_window_pattern", "_sliding_window_pattern")
-    window = view.get("sliding_window")
-    if view.get("use_sliding_window") is False or window is None:
-        if every is not None or family.sliding == "pattern":
-            raise view.error("sliding_window", "the window of the sliding layers, in tokens")
-        return ["full_attention"] * layers
-    match family.sliding:
-        case "all":
-            return ["sliding_attention"] * layers
-        case "upper":
-            first = view.whole("max_window_layers", least=0)
-            return ["sliding_attention" if layer >= first else "full_attention" for layer in range(layers)]
-        case "pattern":
-            period = every or family.pattern or 1
-            return ["full_attention" if (layer + 1) % period == 0 else "sliding_attention" for layer in range(layers)]
-        case _:
-            raise view.error("layer_types", "a list: sliding_window is set, and nothing else says which layers slide")
 
 
 def _latent(view: ConfigView, layers: int) -> list[Attention]:

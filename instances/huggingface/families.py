@@ -13,13 +13,16 @@ class Family:
     """Conventions of one model_type.
 
     ``qkv_bias`` and ``output_bias`` are fixed, or follow the key attention_bias. ``sliding`` says which layers slide
-    where no layer_types list does: none, all, all but each ``pattern``-th, or those from max_window_layers on.
+    where no layer_types list does: none, all, all but each ``pattern``-th, those from max_window_layers on, or those
+    with rotary positions, whose attention is cut into chunks. ``two_widths``: a dense layer has intermediate_size_mlp,
+    an expert and the one shared expert intermediate_size (Llama 4).
     """
 
     latent: bool = False
     hybrid: Literal["no", "layer_types", "pattern"] = "no"
     norms: int = 2
     qk_norm: Literal["none", "head", "full"] = "none"
+    weightless_qk_norm: bool = False
     qkv_bias: Bias = "never"
     output_bias: Bias = "never"
     sinks: bool = False
@@ -28,9 +31,10 @@ class Family:
     router_bias: bool = False
     shared_gate: bool = False
     dense_beside_experts: bool = False
-    sliding: Literal["none", "all", "pattern", "upper"] = "none"
+    sliding: Literal["none", "all", "pattern", "upper", "rope"] = "none"
     pattern: int | None = None
     tied: bool = False
+    two_widths: bool = False
 
 
 _LLAMA = Family(qkv_bias="attention_bias", output_bias="attention_bias")
@@ -69,7 +73,13 @@ _GEMMA4 = Family(
 
 FAMILIES: dict[str, Family] = {
     "llama": _LLAMA,
-    "llama4_text": Family(),
+    "llama4_text": Family(
+        qkv_bias="attention_bias",
+        output_bias="attention_bias",
+        sliding="rope",
+        weightless_qk_norm=True,
+        two_widths=True,
+    ),
     "mistral": _MISTRAL,
     "ministral3": _MISTRAL,
     "mixtral": _MISTRAL,

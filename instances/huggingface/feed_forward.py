@@ -23,15 +23,16 @@ def read_feed_forward(view: ConfigView, family: Family, layers: int) -> list[Fee
     if count <= 1 or (family.dense_beside_experts and not view.flag("enable_moe_block")):
         view.ignore(*_TOP_K, "moe_intermediate_size")
         return [dense_feed_forward(view, family)] * layers
-    routed = _routed_layers(view, layers)
+    routed = _stepped_layers(view, layers) if family.two_widths else _routed_layers(view, layers)
     experts = expert_feed_forward(view, family)
     plain = experts if all(routed) else dense_feed_forward(view, family)
     return [experts if is_routed else plain for is_routed in routed]
 
 
 def dense_feed_forward(view: ConfigView, family: Family) -> DenseFeedForward:
-    """intermediate_size, gated or not as the model_type has it."""
-    return DenseFeedForward(width=view.whole("intermediate_size"), gated=family.gated, bias=view.flag("mlp_bias"))
+    """intermediate_size (beside experts in Llama 4: intermediate_size_mlp), gated or not as the model_type has it."""
+    key = "intermediate_size_mlp" if family.two_widths else "intermediate_size"
+    return DenseFeedForward(width=view.whole(key), gated=family.gated, bias=view.flag("mlp_bias"))
 
 
 def expert_feed_forward(view: ConfigView, family: Family) -> ExpertFeedForward:
@@ -47,9 +48,11 @@ def expert_feed_forward(view: ConfigView, family: Family) -> ExpertFeedForward:
     if family.dense_beside_experts:
         # A dense feed-forward beside the experts is met by every token, as a shared expert is.
         shared = view.whole("intermediate_size")
+    if family.two_widths:
+        shared = width  # one shared expert, always
     if dense is not None:
         view.ignore("intermediate_size")
-    view.ignore("use_routing_bias", "moe_layer_freq")
+    view.ignore("use_routing_bias", "moe_layer_freq", "intermediate_size_mlp")
     return ExpertFeedForward(
         experts=count,
         top_k=top_k,
@@ -77,3 +80,14 @@ def _routed_layers(view: ConfigView, layers: int) -> list[bool]:
     if not isinstance(dense, list):
         raise view.error("mlp_only_layers", "a list of layer numbers")
     return [layer >= first and layer not in dense and (layer + 1) % every == 0 for layer in range(layers)]
+
+
+def _stepped_layers(view: ConfigView, layers: int) -> list[bool]:
+    """Llama 4: the layers of a list, else each interleave_moe_layer_step-th."""
+    step = view.whole("interleave_moe_layer_step", default=1)
+    listed = view.get("moe_layers")
+    if listed is None:
+        return [(layer + 1) % step == 0 for layer in range(layers)]
+    if not isinstance(listed, list) or any(layer not in range(layers) for layer in listed):
+        raise view.error("moe_layers", f"a list of layer numbers below {layers}")
+    return [layer in listed for layer in range(layers)]

@@ -13,10 +13,11 @@ from instances.huggingface.attention import grouped_attention, read_attention
 from instances.huggingface.families import FAMILIES, OUTER_NAMES, Family
 from instances.huggingface.feed_forward import dense_feed_forward, expert_feed_forward, read_feed_forward
 from instances.huggingface.linear import mamba2
+from instances.huggingface.prediction import prediction_layers
 from instances.huggingface.runs import layer_runs
 from instances.huggingface.view import ConfigView
 from instances.huggingface.widths import element_bytes, weight_widths
-from instances.layers import LayerKind, NoAttention, NoFeedForward
+from instances.layers import LayerKind, NoAttention, NoFeedForward, SlidingAttention
 from instances.model import MAX_LAYERS, Model
 
 
@@ -26,8 +27,11 @@ def read_config(
     weight_bytes: Any = None,
     kv_bytes: float | None = None,
     activation_bytes: float | None = None,
+    prediction_layers: int = 0,
 ) -> Model:
     """Read the text model of a config.json.
+
+    ``prediction_layers`` of its extra layers for multi-token prediction are put behind the others; none by default.
 
     Widths that are given replace those of the config, and its quantisation is then not looked at; a map for
     ``weight_bytes`` may name some groups only and the others keep the config's dtype.
@@ -43,13 +47,13 @@ def read_config(
     if not isinstance(data, dict):
         raise InputError("", data, "a JSON object", file=file)
     try:
-        model = _read(data, Path(path), quantised=weight_bytes is None)
+        model = _read(data, Path(path), prediction_layers, quantised=weight_bytes is None)
     except ValidationError as error:
         raise first_problem(Model, error, file) from error
     return model.with_bytes(weight_bytes, kv_bytes, activation_bytes)
 
 
-def _read(data: dict[str, Any], path: Path, *, quantised: bool) -> Model:
+def _read(data: dict[str, Any], path: Path, predictions: int, *, quantised: bool) -> Model:
     outer = ConfigView(data, str(path))
     view = outer
     if isinstance(data.get("text_config"), dict):
@@ -61,6 +65,7 @@ def _read(data: dict[str, Any], path: Path, *, quantised: bool) -> Model:
     if layers > MAX_LAYERS:
         raise view.error("num_hidden_layers", f"at most {MAX_LAYERS} layers")
     kinds = _layers(view, family, layers, hidden, dtype)
+    kinds += prediction_layers(view, kinds, predictions)
     tied = _tied(outer, view, family)
     view.ignore("quantization_config")
     view.refuse_unread()
@@ -134,7 +139,7 @@ def _alternating_blocks(view: ConfigView, family: Family, layers: int, hidden: i
                     attention=mamba2(view, hidden, dtype), feed_forward=NoFeedForward(), norms=family.norms
                 )
             case "*":
-                mixer = grouped_attention(view, family, hidden, sliding=False)
+                mixer = grouped_attention(view, family, hidden)
                 block = LayerKind(attention=mixer, feed_forward=NoFeedForward(), norms=family.norms)
             case "E":
                 experts = expert_feed_forward(view, family)
@@ -164,5 +169,7 @@ def _base_name(kind: LayerKind) -> str:
     attention = kind.attention.name if kind.attention.kind == "linear" else kind.attention.kind
     if kind.attention.kind == "mla" and kind.attention.sparse is not None:
         attention = "mla-shared-index" if kind.attention.sparse.shared else "mla-index"
+    if isinstance(kind.attention, SlidingAttention) and kind.attention.chunked:
+        attention = "chunked"
     parts = [part for part in (attention, kind.feed_forward.kind) if part != "none"]
-    return "-".join(parts)
+    return "-".join([*parts, "prediction"] if kind.joins_embedding else parts)

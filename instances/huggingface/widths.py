@@ -9,22 +9,14 @@ from typing import Any
 
 from instances.base import read_json
 from instances.errors import InputError
+from instances.huggingface.schemes import quantised_width
 from instances.huggingface.view import ConfigView
 from instances.layers import DenseFeedForward, ExpertFeedForward, LatentAttention, LayerKind, LinearAttention
 from instances.model import Widths
 
 _DTYPES = {"bfloat16": 2.0, "float16": 2.0, "half": 2.0, "float32": 4.0, "float": 4.0, "float8_e4m3fn": 1.0}
-MXFP4 = 17 / 32  # 4 bits, and one 8-bit scale for 32 weights
-NVFP4 = 9 / 16  # 4 bits, and one 8-bit scale for 16 weights
-_BY_SCHEME = {
-    "mxfp4-pack-quantized": MXFP4,
-    "nvfp4-pack-quantized": NVFP4,
-    "float-quantized": 1.0,
-    "NVFP4": NVFP4,
-    "FP8": 1.0,
-}
 _GROUPS = ("experts", "attention", "dense")
-_EXCEPTIONS = ("modules_to_not_convert", "ignore", "exclude_modules")
+_EXCEPTIONS = ("modules_to_not_convert", "ignore", "exclude_modules", "llm_int8_skip_modules")
 
 
 def element_bytes(outer: ConfigView, view: ConfigView) -> float:
@@ -55,7 +47,7 @@ def weight_widths(
     inner = _settings(outer, view)
     if inner is None:
         return dtype
-    narrow = _quantised_width(inner)
+    narrow = quantised_width(inner)
     exceptions = _exceptions(inner)
     widths = dict.fromkeys(Widths.model_fields, dtype)
     for group in _GROUPS:
@@ -87,28 +79,6 @@ def _settings(outer: ConfigView, view: ConfigView) -> ConfigView | None:
     if not isinstance(settings, dict):
         raise InputError("quantization", settings, "an object", file=str(beside))
     return ConfigView({"quant_method": "modelopt", **settings}, str(beside), "quantization.")
-
-
-def _quantised_width(inner: ConfigView) -> float:
-    method = inner.get("quant_method")
-    if method == "mxfp4":
-        return MXFP4
-    if method == "fp8":
-        block = inner.get("weight_block_size")
-        if block is None:
-            return 1.0
-        if not (isinstance(block, list) and len(block) == 2 and all(isinstance(n, int) and n > 0 for n in block)):
-            raise inner.error("weight_block_size", "null or two whole numbers")
-        return 1.0 + 4.0 / float(block[0] * block[1])
-    key = {"compressed-tensors": "format", "modelopt": "quant_algo"}.get(str(method))
-    scheme = inner.get(key) if key is not None else None
-    if isinstance(scheme, str) and scheme in _BY_SCHEME:
-        return _BY_SCHEME[scheme]
-    raise inner.error(
-        "quant_method",
-        "fp8, mxfp4, compressed-tensors or modelopt with a known format: it decides the bytes of a weight; "
-        "for others give weight_bytes",
-    )
 
 
 def _exceptions(inner: ConfigView) -> list[re.Pattern[str]]:

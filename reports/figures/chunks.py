@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from instances.numbers import count_text, time_text, time_unit
 from reports.figure import SHORT_COUNTS, Figure, Row, Spec, category, quantity, rows_of, tips
 from reports.palette import SERIES
 from reports.source import Replayed
-from solver.numbers import count_text, time_text, time_unit
 
 Named = Sequence[tuple[str, Replayed]]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from instances.numbers import time_text, time_unit
 from reports.figure import SHORT_COUNTS, Figure, Row, lines, numbers, quantity, tips
 from reports.palette import GREY, SERIES
 from solver.capacity.result import CapacityResult
-from solver.numbers import time_text, time_unit
 
 LIMIT = "no memory limit"
 

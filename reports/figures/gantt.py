@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from instances.numbers import Unit, count_text
 from reports.figure import Figure, Row, Spec, category, numbers, quantity, tips
 from reports.figures.waiting import KINDS
 from reports.source import Floats, Int64s
-from solver.numbers import Unit, count_text
 from solver.simulation.program import Int32s
 
 MOST_MARKS = 12_000

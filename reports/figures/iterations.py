@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from instances.numbers import time_text, time_unit
 from reports.figure import SHORT_COUNTS, Figure, bottom, category, numbers, quantity, rows_of, tips
 from reports.figures.gantt import MOST_MARKS, marks_of, timeline_of, together_caption
 from reports.palette import BLUE, VERMILION
 from reports.served import Served
 from reports.source import Int64s
-from solver.numbers import time_text, time_unit
 
 SERIES = {"through all stages": BLUE, "on the slowest stage": VERMILION}
 MOST_POINTS = 3000

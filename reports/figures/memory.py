@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from instances.numbers import Unit, byte_unit, time_unit
 from reports.figure import Figure, Row, bottom, category, numbers, quantity, rows_of, tips
 from reports.palette import BLUE, FILLED, GREY, ORANGE, VERMILION
 from reports.source import Floats, Traced
-from solver.numbers import Unit, byte_unit, time_unit
 
 KINDS = {"weights and workspace": GREY, "own KV": BLUE, "KV kept for others": ORANGE}
 _FIELDS = ("static", "own", "hosted")

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from instances.mesh import SWITCH
+from instances.numbers import UNKNOWN, byte_text, count_text, share_text
 from reports.figure import Figure, Row, rows_of
 from reports.figures.mesh_layers import mesh_layers
 from reports.source import Traced
-from solver.numbers import UNKNOWN, byte_text, count_text, share_text
 from solver.simulation.network import HOST
 
 HALF = 0.3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from instances.numbers import time_unit
 from reports.figure import Figure, bottom, quantity, rows_of, tips
 from reports.figures.gantt import MOST_MARKS, marks_of, timeline_of, together_caption
 from reports.source import Traced
-from solver.numbers import time_unit
 
 
 def program_timeline(view: Traced, most_marks: int = MOST_MARKS) -> Figure:

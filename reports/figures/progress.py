@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from instances.numbers import time_text, time_unit
 from reports.figure import Figure, Row, lines, quantity, tips
 from reports.palette import BLUE, VERMILION
-from solver.numbers import time_text, time_unit
 from solver.result import Result
 
 SERIES = {"best plan": VERMILION, "proved bound": BLUE}

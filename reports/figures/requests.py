@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from instances.numbers import count_text, time_text, time_unit
 from reports.figure import Figure, numbers, quantity, rows_of, tips
 from reports.palette import BLUE
 from reports.served import Served
-from solver.numbers import count_text, time_text, time_unit
 
 MOST_REQUESTS = 2000
 

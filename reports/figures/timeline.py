@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from instances.numbers import Unit, count_text, time_unit
 from reports.figure import SHORT_COUNTS, Figure, Row, bottom, numbers, quantity, rows_of, tips
 from reports.figures.gantt import MOST_MARKS, marks_of, timeline_of, together_caption
 from reports.figures.waiting import waits_and_transfers
 from reports.source import Replayed
-from solver.numbers import Unit, count_text, time_unit
 
 
 def timeline_figure(view: Replayed, most_marks: int = MOST_MARKS) -> Figure:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from instances.numbers import Unit, byte_text
 from reports.figure import Row, rows_of
 from reports.palette import BLUE, ORANGE, PURPLE, VERMILION
 from reports.source import Replayed
-from solver.numbers import Unit, byte_text
 
 KINDS = {"wait for KV": BLUE, "stall (serving a fetch)": VERMILION, "spill write": PURPLE, "remote fetch": ORANGE}
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "benchmark": "Run methods on suites and compare them.",
     "suites": "List the suites of instances.",
     "methods": "List the methods and their knobs.",
+    "fit": "Fit costs to measured chunk times.",
     "models": "List the models of the catalogue, or size one.",
     "schema": "Print the JSON schema of a document.",
 }

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from formulations.interface import relative_gap
+from instances.numbers import UNKNOWN, digits, share_text, time_text
 from solver.benchmark.placements import OBJECTIVES
 from solver.benchmark.record import Record
 from solver.benchmark.statistics import RATIOS, Reference, Row, gap_of, loss
@@ -13,7 +14,6 @@ from solver.benchmark.task import label_of
 from solver.cli.errors import one_line
 from solver.cli.sheets import Sheet
 from solver.cli.tables import shortened
-from solver.numbers import UNKNOWN, digits, share_text, time_text
 
 _NOTE = 120
 _PROOF_TIMES_S = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
+from instances.numbers import UNKNOWN, share_text, time_text
 from solver.backends.quiet import standard_output_turned_away
 from solver.capacity.api import capacity
 from solver.capacity.result import CapacityResult, CapacityRow
@@ -17,7 +18,6 @@ from solver.cli.files import in_file, output_file, read_instance, write_file
 from solver.cli.tables import pairs, table
 from solver.cli.terminal import interruptible, progress, show, show_text
 from solver.limits import Limits
-from solver.numbers import UNKNOWN, share_text, time_text
 
 app = typer.Typer(add_completion=False)
 

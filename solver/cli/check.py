@@ -11,6 +11,7 @@ from rich.table import Table
 
 from instances.check import check
 from instances.instance import Instance
+from instances.numbers import digits
 from instances.plan import Plan
 from instances.rules import Finding
 from solver.cli.errors import DONE, INFEASIBLE, one_line
@@ -18,7 +19,6 @@ from solver.cli.files import read_instance, read_plan
 from solver.cli.tables import table
 from solver.cli.terminal import show, show_json
 from solver.evaluate import Evaluator
-from solver.numbers import digits
 
 app = typer.Typer(add_completion=False)
 

@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from instances.instance import Instance
+from instances.numbers import UNKNOWN, digits, time_text
 from solver.backends.quiet import standard_output_turned_away
 from solver.cli import options
 from solver.cli.errors import DONE, INFEASIBLE, INTERRUPTED, NO_PLAN, one_line
@@ -22,7 +23,6 @@ from solver.cli.terminal import interruptible, progress, show, show_text
 from solver.explanation.answer import explain
 from solver.explanation.result import Change, Clash, Explanation
 from solver.limits import Limits
-from solver.numbers import UNKNOWN, digits, time_text
 
 app = typer.Typer(add_completion=False)
 

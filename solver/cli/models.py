@@ -8,14 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from instances.catalogue import load_model, model_names
+from instances.errors import InputError
 from instances.huggingface import read_config
 from instances.model import Model
+from instances.numbers import UNKNOWN
 from instances.parameters import summary
 from solver.cli.errors import DONE, one_line
-from solver.cli.options import about_option
+from solver.cli.options import about_option, whole
 from solver.cli.tables import amount, pairs, table
 from solver.cli.terminal import show, show_json
-from solver.numbers import UNKNOWN
 
 app = typer.Typer(add_completion=False)
 
@@ -26,12 +27,16 @@ def models_command(
         str | None,
         typer.Option("--show", metavar="NAME|config.json", help="One model, or a Hugging Face config.json, in full."),
     ] = None,
+    prediction_layers: Annotated[
+        str, typer.Option(metavar="N", help="Count so many extra prediction layers of a config.json in.")
+    ] = "0",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """List the models of the catalogue; bytes are at each model's own widths."""
     if show_one is not None:
+        extra = extra_layers(prediction_layers, show_one)
         with about_option("--show"):
-            facts = summary(named_model(show_one))
+            facts = summary(named_model(show_one, extra))
         if as_json:
             show_json(facts)
         else:
@@ -51,9 +56,17 @@ def is_file(name: str) -> bool:
     return name.endswith(".json") or "/" in name or "\\" in name
 
 
-def named_model(name: str) -> Model:
-    """A model of the catalogue, or one read from a config.json."""
-    return read_config(Path(name)) if is_file(name) else load_model(name)
+def named_model(name: str, prediction_layers: int = 0) -> Model:
+    """A model of the catalogue, or one read from a config.json, where it may have extra prediction layers."""
+    return read_config(Path(name), prediction_layers=prediction_layers) if is_file(name) else load_model(name)
+
+
+def extra_layers(text: str, name: str) -> int:
+    """The prediction layers that are asked for; only a config.json has any."""
+    number = whole("--prediction-layers", text, least=0)
+    if number and not is_file(name):
+        raise InputError("--prediction-layers", number, "0: models of the catalogue have none")
+    return number
 
 
 def _row(facts: dict[str, Any]) -> tuple[str, ...]:
@@ -70,6 +83,7 @@ def _row(facts: dict[str, Any]) -> tuple[str, ...]:
 
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     kinds = ", ".join(f"{count} {kind}" for kind, count in facts["layers"].items())
+    per_layer = facts["kv_bytes_per_token_layer"]
     return [
         ("model", one_line(facts["name"])),
         ("layers", f"{sum(facts['layers'].values())}: {one_line(kinds)}"),
@@ -77,6 +91,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("active a token", f"{facts['parameters_active']} ({amount(facts['parameters_active'], '')})"),
         ("weights", amount(facts["weight_bytes"])),
         ("KV a token", f"{facts['kv_bytes_per_token']} B, in full-attention and MLA layers"),
+        ("KV a layer", one_line(", ".join(f"{kind} {size} B a token" for kind, size in per_layer.items()))),
         ("KV kept", f"{amount(facts['kv_window_bytes'])} at most a sequence, in sliding layers and states"),
         ("source", one_line(facts["source"] or UNKNOWN)),
     ]

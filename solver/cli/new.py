@@ -9,15 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
+from instances.base import read_json
 from instances.catalogue import load_hardware
 from instances.errors import InputError
+from instances.groups import tensor_parallel
 from instances.hardware import Hardware
 from instances.instance import Instance
 from instances.units import BYTES, BYTES_PER_S, FLOPS_PER_S, SECONDS, parse_quantity
 from solver.cli import options
 from solver.cli.errors import DONE
 from solver.cli.files import output_file, write_file
-from solver.cli.models import is_file, named_model
+from solver.cli.models import extra_layers, is_file, named_model
 from solver.cli.terminal import show_text
 
 app = typer.Typer(add_completion=False)
@@ -40,6 +42,7 @@ _OPTIONS = {
     "pipeline.chunk_quantum": "--quantum",
     "pipeline.max_chunks": "--max-chunks",
     "pipeline.max_batch": "--batch",
+    "costs": "--costs",
     "objective": "--objective",
 }
 """Options behind the fields that an error names."""
@@ -60,14 +63,27 @@ def new_command(
         str,
         typer.Option(metavar="NAME|config.json", help="Of the catalogue, or a Hugging Face config."),
     ],
-    mesh: Annotated[str, typer.Option(metavar="RxC", help="Rows and columns of dies of a wafer.")],
     tokens: Annotated[str, typer.Option(metavar="T", help="Tokens of a request; 128k = 131072.")],
+    mesh: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RxC", help="Rows and columns of dies of a wafer, or of a node. (default: as the hardware)"
+        ),
+    ] = None,
     requests: Annotated[str, typer.Option(metavar="R", help="Equal requests at time 0.")] = "16",
     stages: Annotated[
         str | None, typer.Option(metavar="N", help="Pipeline stages. (default: all dies, at most the layers)")
     ] = None,
     hardware: Annotated[str, typer.Option(metavar="NAME", help="Hardware whose die and links to take.")] = "mocap-4x4",
-    wafers: Annotated[str | None, typer.Option(metavar="RxC", help="Wafers. (default: as the hardware)")] = None,
+    wafers: Annotated[
+        str | None, typer.Option(metavar="RxC", help="Wafers, or nodes. (default: as the hardware)")
+    ] = None,
+    tp: Annotated[
+        str, typer.Option(metavar="N", help="N dies of a row work as one, in tensor parallel; --mesh counts groups.")
+    ] = "1",
+    peak_flops: Annotated[
+        str | None, typer.Option(metavar="RATE", help='Of a single die, as "296 TFLOP/s" for fp8. (default: bf16)')
+    ] = None,
     batch: Annotated[str, typer.Option(metavar="B", help="Largest batch.")] = "8",
     max_chunks: Annotated[str, typer.Option(metavar="M", help="Most chunks of a request.")] = "64",
     quantum: Annotated[str, typer.Option(metavar="Q", help="Chunks are multiples of so many tokens.")] = "1024",
@@ -76,9 +92,15 @@ def new_command(
     ] = None,
     kv_bytes: Annotated[str | None, typer.Option(metavar="W", help="Bytes a KV element, likewise.")] = None,
     activation_bytes: Annotated[str | None, typer.Option(metavar="W", help="Bytes an activation, likewise.")] = None,
+    prediction_layers: Annotated[
+        str, typer.Option(metavar="N", help="Extra prediction layers of a config, at the end of the last stage.")
+    ] = "0",
     layers: Annotated[
         str, typer.Option(metavar="SPLIT", help="balanced, free, or layers per stage as 20,20,40.")
     ] = "balanced",
+    costs: Annotated[
+        Path | None, typer.Option(metavar="COSTS.json", help="A costs section, as `fit` writes it. (default: roofline)")
+    ] = None,
     objective: Annotated[
         str,
         typer.Option(
@@ -91,14 +113,16 @@ def new_command(
     """Write an instance, checked as a whole."""
     target = None if out is None else output_file("--out", out)
     base_dir = Path() if target is None else target.parent
-    rows, columns = options.grid("--mesh", mesh)
     length = options.tokens("--tokens", tokens)
     with options.about_option("--hardware"):
         base = load_hardware(hardware)
+    base = _grouped(base, options.whole("--tp", tp, least=1), peak_flops, given=mesh is not None)
+    rows, columns = (base.rows, base.columns) if mesh is None else options.grid("--mesh", mesh)
     wafer_grid = base.wafers if wafers is None else options.grid("--wafers", wafers)
     described = {"rows": rows, "columns": columns, "wafers": list(wafer_grid), **hardware_data(base)}
+    extra = extra_layers(prediction_layers, model)
     with options.about_option("--model"):
-        sized = named_model(model)
+        sized = named_model(model, extra)
     reference: dict[str, Any] = {"huggingface": _relative(model, base_dir)} if is_file(model) else {"name": model}
     for key, option, text in (
         ("weight_bytes", "--weight-bytes", weight_bytes),
@@ -107,10 +131,12 @@ def new_command(
     ):
         if text is not None:
             reference[key] = _short(options.positive(option, text, most=16))
+    if extra:
+        reference["prediction_layers"] = extra
     dies = rows * columns * wafer_grid[0] * wafer_grid[1] - len(described.get("disabled_dies", ()))
-    document = {
+    document: dict[str, Any] = {
         "schema_version": 1,
-        "name": name if name is not None else f"{sized.name}-{mesh}-{tokens}",
+        "name": name if name is not None else f"{sized.name}-{_grid_text((rows, columns), wafer_grid, mesh)}-{tokens}",
         "hardware": described,
         "model": reference,
         "workload": {"requests": options.whole("--requests", requests, least=1), "tokens": length},
@@ -123,6 +149,11 @@ def new_command(
         },
         "objective": objective,
     }
+    if extra:
+        # They follow the layers whose outcome they read, on the same die.
+        document["pipeline"]["forbidden_cuts"] = list(range(sized.layer_count - extra, sized.layer_count))
+    if costs is not None:
+        document["costs"] = read_json(costs)
     text = json.dumps(document, indent=1)
     _validate(text, base_dir)
     if target is None:
@@ -130,6 +161,25 @@ def new_command(
     else:
         write_file("--out", target, text + "\n")
     return DONE
+
+
+def _grouped(base: Hardware, degree: int, peak_flops: str | None, *, given: bool) -> Hardware:
+    """The hardware at the rate that is asked for, in groups of ``degree`` dies."""
+    if peak_flops is not None:
+        with options.about_option("--peak-flops"):
+            base = Hardware.parse(
+                {**base.model_dump(mode="json"), "die": {**base.die.model_dump(), "peak_flops": peak_flops}}
+            )
+    if given:
+        # The grid of the file does not matter, so it need not divide into groups either.
+        base = base.model_copy(update={"rows": 1, "columns": degree})
+    with options.about_option("--tp"):
+        return tensor_parallel(base, degree)
+
+
+def _grid_text(grid: tuple[int, int], wafers: tuple[int, int], given: str | None) -> str:
+    """The mesh as it was given, else with the wafers multiplied in."""
+    return given if given is not None else f"{grid[0] * wafers[0]}x{grid[1] * wafers[1]}"
 
 
 def hardware_data(hardware: Hardware) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from instances.numbers import UNKNOWN
 from solver.benchmark import paper
 from solver.benchmark.record import Record
 from solver.cli.sheets import Sheet
-from solver.numbers import UNKNOWN
 
 _NO_PLAN = "no plan"
 GAINING = paper.WAYS[1:]

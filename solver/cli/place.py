@@ -16,12 +16,12 @@ from formulations.placement.place import Listener
 from formulations.placement.warmup import warm_up
 from instances.errors import MISSING, InputError
 from instances.mesh import Die, Mesh
+from instances.numbers import UNKNOWN, share_text
 from solver.backends.quiet import standard_output_turned_away
 from solver.cli import options
 from solver.cli.errors import DONE, INFEASIBLE, INTERRUPTED, NO_PLAN, one_line
 from solver.cli.tables import pairs
 from solver.cli.terminal import interruptible, progress, show, show_json
-from solver.numbers import UNKNOWN, share_text
 from solver.place.graph import FlowGraph, read_graph
 from solver.place.qaplib import read_qaplib
 from solver.place.run import Placed, UnconnectedError, place_graph, solve_assignment

@@ -67,6 +67,11 @@ def instance_schema() -> dict[str, Any]:
             "required": [key],
             "additionalProperties": False,
         }
+    definitions["HuggingFaceModel"]["properties"]["prediction_layers"] = {
+        "type": "integer",
+        "minimum": 0,
+        "description": "extra layers for multi-token prediction to put behind the others; none by default",
+    }
     references = [{"$ref": f"#/$defs/{title}"} for title in ("CatalogueModel", "HuggingFaceModel", "Model")]
     schema["properties"]["model"] = {"title": "Model", "anyOf": references}
     file = {"type": "string", "description": "a JSON-lines file; the path is relative to the instance file"}

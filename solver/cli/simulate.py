@@ -12,6 +12,7 @@ from instances.base import read_json
 from instances.check import check
 from instances.errors import MISSING, InputError
 from instances.instance import Instance
+from instances.numbers import share_text, time_text
 from instances.plan import Plan
 from instances.rules import Finding
 from solver.cli.check import findings_table
@@ -21,7 +22,6 @@ from solver.cli.tables import amount, pairs, table
 from solver.cli.terminal import show, show_json
 from solver.evaluate import Evaluator
 from solver.metrics import metrics_of
-from solver.numbers import share_text, time_text
 from solver.result import Metrics
 from solver.simulation.engine import Run, run
 from solver.simulation.program import Program

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from formulations.interface import relative_gap
 from instances.instance import Instance
+from instances.numbers import UNKNOWN, share_text, time_text
 from instances.plan import Plan
 from solver.cli.errors import one_line
 from solver.cli.tables import amount, pairs, shortened, table
-from solver.numbers import UNKNOWN, share_text, time_text
 from solver.result import Result
 
 _REASON = 100

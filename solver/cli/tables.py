@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from solver.numbers import byte_text
+from instances.numbers import byte_text
 
 
 def amount(value: float | None, unit: str = "B") -> str:

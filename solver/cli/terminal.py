@@ -13,8 +13,8 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from instances.numbers import share_text, time_text
 from solver.incumbent import Incumbent
-from solver.numbers import share_text, time_text
 
 
 def show(*parts: RenderableType) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from instances.catalogue import load_hardware, load_model
 from instances.costs import RooflineSpec, StageCost, make_costs
-from instances.costs.roofline import touched_experts, window_pairs
+from instances.costs.roofline import chunked_pairs, touched_experts, window_pairs
 from instances.errors import InputError
 from instances.hardware import Die
 from instances.model import Model
@@ -106,6 +106,30 @@ def test_touched_experts_is_the_expected_number() -> None:
     assert touched_experts(4, 4, np.array([0.0, 1.0, 5.0])).tolist() == [0, 4, 4]
     # DeepSeek-V3: after 4096 tokens practically all 256.
     assert touched_experts(256, 8, np.array([1.0, 4096.0])).tolist() == pytest.approx([8, 256])
+
+
+@given(st.integers(1, 40), st.integers(0, 40), st.integers(1, 50))
+def test_chunked_pairs_against_the_sum(chunk: int, prefix: int, size: int) -> None:
+    expected = sum((prefix + j - 1) % size + 1 for j in range(1, chunk + 1))
+    assert chunked_pairs(np.array(float(chunk)), np.array(float(prefix)), size) == expected
+
+
+def test_chunked_attention_by_hand() -> None:
+    # Chunks of 5: tokens 4..7 (counted from 0) meet 5, 1, 2, 3 tokens: 11 pairs of 4 * 4 heads * 3 FLOPs.
+    model = one_kind({**SLIDING, "chunked": True}, DENSE)
+    assert layer(model, compute_bound(), 1, 4, 4)[2] == pytest.approx(4 * 4 * 3 * 11)
+    # Read are the tokens from the start of the first one's chunk: 4 before and 4 new ones, 2 * 2 heads * 3 * 2 bytes.
+    assert layer(model, memory_bound(), 1, 4, 4)[2] == pytest.approx(8 * 24)
+    assert layer(model, memory_bound(), 1, 4, 5)[2] == pytest.approx(4 * 24)
+
+
+def test_the_matrix_of_a_prediction_layer_is_timed() -> None:
+    kind = {"attention": GQA, "feed_forward": DENSE}
+    plain = one_kind(GQA, DENSE)
+    extra = one_kind(GQA, DENSE, kinds={"layer": {**kind, "joins_embedding": True}})
+    # 2 * 3 tokens * (2 * 4 * 4 weights) FLOPs more.
+    more = layer(extra, compute_bound(), 1, 3, 0)[0] - layer(plain, compute_bound(), 1, 3, 0)[0]
+    assert more == pytest.approx(2 * 3 * 2 * 4 * 4)
 
 
 @given(st.integers(1, 40), st.integers(0, 60), st.integers(1, 30))

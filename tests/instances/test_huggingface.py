@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,61 +13,8 @@ from instances.errors import InputError
 from instances.huggingface import read_config
 from instances.huggingface.runs import layer_runs
 from instances.model import Model
-from instances.parameters import summary
-
-LLAMA: dict[str, Any] = {
-    "model_type": "llama",
-    "hidden_size": 64,
-    "intermediate_size": 96,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 2,
-    "vocab_size": 100,
-    "torch_dtype": "bfloat16",
-}
-MIXTRAL: dict[str, Any] = {**LLAMA, "model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2}
-DEEPSEEK: dict[str, Any] = {
-    **LLAMA,
-    "model_type": "deepseek_v3",
-    "q_lora_rank": 24,
-    "kv_lora_rank": 16,
-    "qk_nope_head_dim": 8,
-    "qk_rope_head_dim": 4,
-    "v_head_dim": 8,
-    "n_routed_experts": 16,
-    "n_shared_experts": 2,
-    "num_experts_per_tok": 4,
-    "moe_intermediate_size": 12,
-    "first_k_dense_replace": 1,
-}
-
-
-class Reader:
-    """Writes a config and reads it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.file = folder / "config.json"
-
-    def __call__(self, data: Any, **widths: Any) -> Model:
-        self.file.write_text(json.dumps(data), encoding="utf-8")
-        return read_config(self.file, **widths)
-
-    def refusal(self, data: Any) -> InputError:
-        with pytest.raises(InputError) as caught:
-            self(data)
-        assert str(self.file) in str(caught.value)
-        return caught.value
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Reader:
-    folder = tmp_path / "some-model"
-    folder.mkdir()
-    return Reader(folder)
-
-
-def without(data: dict[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: value for key, value in data.items() if key not in keys}
+from instances.parameters import parameters_total, summary
+from tests.instances.configs import DEEPSEEK, LLAMA, MIXTRAL, Reader, without
 
 
 def attention_of(model: Model, layer: int = 0) -> Any:
@@ -137,6 +83,47 @@ def test_unknown_architectures_are_refused(read: Reader) -> None:
     assert error.field == "model_type" and "llama" in str(error)
     assert read.refusal({**LLAMA, "is_encoder_decoder": True}).field == "is_encoder_decoder"
     assert read.refusal({**LLAMA, "attention_chunk_size": 64}).field == "attention_chunk_size"
+
+
+def test_attention_inside_chunks(read: Reader) -> None:
+    llama4 = {**MIXTRAL, "model_type": "llama4_text", "attention_chunk_size": 64, "num_hidden_layers": 5}
+    llama4 |= {"intermediate_size_mlp": 200, "use_qk_norm": True}
+    model = read(llama4)
+    # Each fourth layer is without rotary positions and sees everything.
+    assert model.layer_kinds == ("chunked-moe",) * 3 + ("full-moe", "chunked-moe")
+    attention, experts = attention_of(model), feed_forward_of(model)
+    assert (attention.kind, attention.window, attention.chunked) == ("sliding", 64, True)
+    # One shared expert as wide as the others; norms of queries and keys have no weights.
+    assert (experts.expert_width, experts.shared_width, attention.qk_norm) == (96, 96, "none")
+    mixed = read({**llama4, "interleave_moe_layer_step": 2, "no_rope_layers": [1, 1, 1, 1, 0]})
+    assert mixed.layer_kinds == ("chunked-dense", "chunked-moe") * 2 + ("full-dense",)
+    assert feed_forward_of(mixed).width == 200
+    assert read({**llama4, "moe_layers": [4]}).layer_kinds[3:] == ("full-dense", "chunked-moe")
+    listed = {**llama4, "layer_types": ["full_attention"] * 4 + ["chunked_attention"]}
+    assert read(listed).layer_kinds == ("full-moe",) * 4 + ("chunked-moe",)
+    assert read.refusal(without(llama4, "attention_chunk_size")).field == "attention_chunk_size"
+    assert read.refusal({**llama4, "no_rope_layers": [1]}).field == "no_rope_layers"
+    assert read.refusal({**llama4, "moe_layers": [5]}).field == "moe_layers"
+
+
+def test_extra_prediction_layers_when_asked_for(read: Reader) -> None:
+    config = {**DEEPSEEK, "num_nextn_predict_layers": 2}
+    plain, extra = read(config), read(config, prediction_layers=1)
+    assert plain.layer_count == 4
+    assert extra.layer_kinds == (*plain.layer_kinds, "mla-moe-prediction")
+    # One more layer of the last kind, a matrix of 2*64*64, and three norms of 64.
+    one = parameters_total(plain) - parameters_total(read({**config, "num_hidden_layers": 3}))
+    assert parameters_total(extra) - parameters_total(plain) == one + 2 * 64 * 64 + 3 * 64
+    with pytest.raises(InputError) as caught:
+        read(config, prediction_layers=3)
+    assert caught.value.field == "num_nextn_predict_layers"
+
+
+def test_a_prediction_layer_picks_its_own_tokens(read: Reader) -> None:
+    sparse = {**DEEPSEEK, "model_type": "glm_moe_dsa", "index_topk": 32, "index_n_heads": 2, "index_head_dim": 8}
+    sparse |= {"indexer_types": ["full", "shared", "full", "shared"], "num_nextn_predict_layers": 1}
+    model = read(sparse, prediction_layers=1)
+    assert [attention_of(model, layer).sparse.shared for layer in (3, 4)] == [True, False]
 
 
 def test_biases(read: Reader) -> None:
@@ -268,55 +255,6 @@ def test_lightning_layers_are_refused(read: Reader) -> None:
     mini = {**MIXTRAL, "model_type": "minimax_m2", "use_qk_norm": True}
     assert attention_of(read({**mini, "attn_type_list": [1, 1, 1, 1]})).qk_norm == "full"
     assert read.refusal({**mini, "attn_type_list": [1, 0, 1, 1]}).field == "attn_type_list"
-
-
-@pytest.mark.parametrize(
-    ("settings", "width"),
-    [
-        ({"quant_method": "fp8"}, 1),
-        ({"quant_method": "fp8", "weight_block_size": [64, 64]}, 1 + 4 / 4096),
-        ({"quant_method": "mxfp4"}, 17 / 32),
-        ({"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized"}, 9 / 16),
-        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, 9 / 16),
-    ],
-)
-def test_quantised_weights(read: Reader, settings: dict[str, Any], width: float) -> None:
-    widths = read({**DEEPSEEK, "quantization_config": settings}).widths
-    assert (widths.attention, widths.dense, widths.experts) == (width, width, width)
-    # Always the config's dtype.
-    assert {widths.embedding, widths.head, widths.router, widths.norms} == {2.0}
-
-
-@pytest.mark.parametrize(
-    ("entry", "kept"),
-    [
-        ("self_attn", {"attention"}),
-        ("model.layers.*.self_attn", {"attention"}),
-        ("re:.*self_attn.*", {"attention"}),
-        ("re:.*shared_experts.*|.*mlp\\.(gate|up|down)_proj", {"dense"}),
-        ("mlp.experts", {"experts"}),
-        ("mlp.gate", set()),
-        ("lm_head", set()),
-        ("*", {"attention", "dense", "experts"}),
-    ],
-)
-def test_exceptions_keep_the_dtype(read: Reader, entry: str, kept: set[str]) -> None:
-    settings = {"quant_method": "fp8", "modules_to_not_convert": [entry]}
-    widths = read({**DEEPSEEK, "quantization_config": settings}).widths
-    assert {group for group in ("attention", "dense", "experts") if getattr(widths, group) == 2} == kept
-
-
-def test_unknown_quantisation_is_refused_unless_widths_are_given(read: Reader) -> None:
-    data = {**LLAMA, "quantization_config": {"quant_method": "awq", "bits": 4}}
-    assert read.refusal(data).field == "quantization_config.quant_method"
-    assert read(data, weight_bytes=0.53).weight_bytes == 0.53
-    changed = read(data, weight_bytes={"dense": 0.5}, kv_bytes=1)
-    assert (changed.widths.dense, changed.widths.attention, changed.kv_bytes) == (0.5, 2, 1)
-    partly = {"quant_method": "fp8", "modules_to_not_convert": ["model.layers.0"]}
-    error = read.refusal({**LLAMA, "quantization_config": partly})
-    assert error.field == "quantization_config.modules_to_not_convert" and "layers.0" in str(error)
-    block = {"quant_method": "fp8", "weight_block_size": [0, 1]}
-    assert read.refusal({**LLAMA, "quantization_config": block}).field == "quantization_config.weight_block_size"
 
 
 def test_a_modelopt_file_beside_the_config(read: Reader) -> None:

@@ -9,7 +9,9 @@ import pytest
 from instances.costs import RooflineSpec, make_costs
 from instances.errors import InputError
 from instances.huggingface import read_config
-from instances.parameters import summary
+from instances.parameters import parameters_total, summary
+from tests.instances.published import PUBLISHED
+from tests.performance.models import HEADER, row
 from tests.shared_data import shared_path
 
 # Total and active parameters in billions, KV bytes a token, layers by kind.
@@ -24,6 +26,7 @@ READ: dict[str, tuple[float, float, int, dict[str, int]]] = {
     "meta-llama--Meta-Llama-3.1-405B": (405.85, 403.75, 516_096, {"full-dense": 126}),
     "meta-llama--Meta-Llama-3.1-70B": (70.55, 69.50, 327_680, {"full-dense": 80}),
     "meta-llama--Meta-Llama-3.1-8B": (8.03, 7.50, 131_072, {"full-dense": 32}),
+    "meta-llama--Llama-4-Scout-17B-16E-Instruct": (107.77, 16.14, 49_152, {"chunked-moe": 36, "full-moe": 12}),
     "microsoft--phi-4": (14.66, 14.15, 204_800, {"full-dense": 40}),
     "mistralai--Devstral-2-123B-Instruct": (125.03, 123.42, 360_448, {"full-dense": 88}),
     "mistralai--Mixtral-8x22B-v0.1": (140.62, 38.96, 229_376, {"full-moe": 56}),
@@ -41,7 +44,6 @@ READ: dict[str, tuple[float, float, int, dict[str, int]]] = {
     ),
 }
 REFUSED = {
-    "meta-llama--Llama-4-Scout-17B-16E-Instruct": "text_config.attention_chunk_size",
     "moonshotai--Kimi-K3": "text_config.model_type",
 }
 
@@ -60,6 +62,60 @@ def test_sizes(name: str) -> None:
     assert shown["layers"] == layers
 
 
+@pytest.mark.parametrize("name", READ)
+def test_sizes_are_the_published_ones(name: str) -> None:
+    """Totals and KV within 1 %; the active parameters in the digits of the card, which may cut or round them."""
+    model, known = read_config(config(name)), PUBLISHED[name]
+    shown = summary(model)
+    assert shown["parameters_total"] == pytest.approx(known.total, rel=0.01)
+    assert shown["kv_bytes_per_token"] == pytest.approx(known.kv_bytes_per_token, rel=0.01)
+    if known.active_billions is None:
+        return
+    # Some cards count the embedding, which one token does not meet as a matrix; ours leaves it out.
+    counts = [shown["parameters_active"] / 1e9, (shown["parameters_active"] + model.vocab * model.hidden) / 1e9]
+    digits = len(known.active_billions.partition(".")[2])
+    step = 10.0**-digits
+    said = {f"{value:.{digits}f}" for count in counts for value in (count, count // step * step)}
+    assert known.active_billions in said
+
+
+@pytest.mark.parametrize("name", READ)
+def test_weights_are_what_their_widths_say(name: str) -> None:
+    """Bytes a weight, averaged: 2 for bf16; embedding, head, router and norms keep that where others are narrower."""
+    shown = summary(read_config(config(name)))
+    quantised = {
+        "openai--gpt-oss-120b": 0.558,  # 65.2 GB; the checkpoint has 65.25
+        "moonshotai--Kimi-K2-Instruct": 1.0027,  # 1029.17 GB, as the checkpoint
+        "deepseek-ai--DeepSeek-V3": 1.0032,
+        "Qwen--Qwen3-235B-A22B-FP8": 1.0057,
+        "MiniMaxAI--MiniMax-M2.7": 1.0058,
+        "mistralai--Devstral-2-123B-Instruct": 1.0258,
+    }
+    each = shown["weight_bytes"] / shown["parameters_total"]
+    assert each == pytest.approx(quantised.get(name, 2.0), rel=1e-3)
+
+
+def test_the_table_of_the_readme_has_a_row_for_each_config() -> None:
+    cells = row(config("openai--gpt-oss-120b"))
+    assert cells[:8] == ["openai/gpt-oss-120b", "116.83", "116.829", "5.13", "5.71", "5.13", "36864", "36864"]
+    assert len(cells) == len(row(config("moonshotai--Kimi-K3"))) == len(HEADER)
+    assert "text_config.model_type is kimi_linear" in row(config("moonshotai--Kimi-K3"))[1]
+
+
+def test_the_prediction_layer_of_glm_has_the_published_size() -> None:
+    path = config("zai-org--GLM-5.2")
+    extra = parameters_total(read_config(path, prediction_layers=1)) - parameters_total(read_config(path))
+    # Counted from the headers of its checkpoint.
+    assert extra == 9_952_920_576
+
+
+def test_the_prediction_layer_of_deepseek_has_the_published_size() -> None:
+    path = config("deepseek-ai--DeepSeek-V3")
+    model = read_config(path, prediction_layers=1)
+    # Hugging Face counts 684.5 B for the checkpoint, in which the extra layer has copies of embedding and head.
+    assert parameters_total(model) + 2 * model.vocab * model.hidden == pytest.approx(684.5e9, rel=1e-3)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_name_file_and_key(name: str) -> None:
     with pytest.raises(InputError) as caught:
@@ -71,6 +127,7 @@ def test_refusals_name_file_and_key(name: str) -> None:
 def test_every_file_is_known() -> None:
     found = {path.stem for path in shared_path("data/hf_configs").glob("*.json")}
     assert found == READ.keys() | REFUSED.keys()
+    assert PUBLISHED.keys() == READ.keys()
 
 
 @pytest.mark.parametrize(

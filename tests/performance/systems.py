@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from formulations.interface import relative_gap
 from instances.instance import Instance
+from instances.numbers import share_text, time_text
 from instances.suites import find_suite
 from solver.api import solve
 from solver.benchmark.task import read_choice
@@ -20,7 +21,6 @@ from solver.cli.summary import spill_words
 from solver.evaluate import Evaluator
 from solver.limits import Limits
 from solver.methods import METHODS
-from solver.numbers import share_text, time_text
 from solver.result import Result
 from solver.simulation.program_file import replay_document
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from instances.catalogue import load_model
 from instances.instance import Instance
+from instances.numbers import share_text, time_text
 from instances.plan import Plan, Schedule
 from solver.evaluate import Evaluator
-from solver.numbers import share_text, time_text
 from tests.tiny import line
 
 TOKENS = 512 * 1024

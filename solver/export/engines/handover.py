@@ -69,9 +69,10 @@ def hand_over(
         raise InfeasibleError(
             "placement", f"{target.name} fills nodes with equal runs of ranks; this plan's ranks are on nodes {where}"
         )
+    degree = instance.hardware.tensor_parallel
     planned_s = Evaluator(instance).full(plan).value
     assert planned_s is not None  # it was replayed
-    made = Handover(instance, plan, project(instance, plan, planned_s, target), ranks, 1)
+    made = Handover(instance, plan, project(instance, plan, planned_s, target), ranks, degree)
     files = {
         **files_of(made),
         "waferplan-export.json": json.dumps(_summary(made, target, source.origin), indent=1) + "\n",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from instances.instance import Instance
+from instances.numbers import time_text
 from instances.plan import Plan
 from solver.export.engines.engine import Target
 from solver.export.engines.knobs import chunk_summary
 from solver.export.engines.projection import Projection
-from solver.numbers import time_text
 
 
 def howto(instance: Instance, plan: Plan, found: Projection, target: Target, start: str, notes: tuple[str, ...]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from instances.errors import InputError
 from instances.instance import Instance
 from instances.workload import Shape
-from solver.policies.dcpp.lists import Predictor
+from solver.policies.dcpp.lists import SGLANG_LONGEST, SGLANG_SAMPLES, Predictor
 from solver.policies.dcpp.predictor import LEAST_ALIGNMENT
 
 SMOOTHINGS = (0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
@@ -71,7 +71,14 @@ class Chunker:
         return self._predictor(1.0).alignment
 
     def sizes(self, knobs: Knobs) -> dict[int, tuple[int, ...]] | None:
-        """Chunk sizes per number of uncached tokens; None where the engine would refuse, or the sizes break a rule."""
+        """Chunk sizes per number of uncached tokens; None where the engine would refuse, or the sizes break a rule.
+
+        SGLang's profile shrinks in steps of a 128th of 1.25 bases, which have to divide among a tensor-parallel group
+        (sglang #23621).
+        """
+        degree = self.instance.hardware.tensor_parallel
+        if self.predictor == "sglang" and knobs.dynamic and int(SGLANG_LONGEST * knobs.base) // SGLANG_SAMPLES % degree:
+            return None
         try:
             lists = {shape[0] - shape[1]: tuple(self._cut(shape, knobs)) for shape in self.instance.workload.shapes}
         except InputError:

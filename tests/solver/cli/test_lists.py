@@ -59,3 +59,28 @@ def test_a_config_file(tmp_path: Path) -> None:
     facts = waferplan("models", "--show", path, "--json").json
     # 6 layers with 2 * 2 heads * 16 * 2 bytes a token.
     assert (facts["layers"], facts["kv_bytes_per_token"]) == ({"full-dense": 6}, 768)
+
+
+def test_one_model_says_what_each_kind_of_layer_keeps() -> None:
+    facts = waferplan("models", "--show", "gpt-oss-120b", "--json").json
+    # 2 * 8 heads * 64 * 2 bytes in a layer of either kind; a sliding one keeps it for its window only.
+    assert facts["kv_bytes_per_token_layer"] == {"sliding-moe": 2048, "full-moe": 2048}
+    assert facts["weight_bytes"] == pytest.approx(65.2e9, rel=1e-3)
+    out = waferplan("models", "--show", "gpt-oss-120b", columns=200).out
+    assert "sliding-moe 2048 B a token, full-moe 2048 B a token" in out
+
+
+def test_prediction_layers_of_a_config(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**CONFIG, "num_nextn_predict_layers": 1}), encoding="utf-8")
+    assert waferplan("models", "--show", path, "--json").json["layers"] == {"full-dense": 6}
+    shown = waferplan("models", "--show", path, "--prediction-layers", "1", "--json").json
+    assert shown["layers"] == {"full-dense": 6, "full-dense-prediction": 1}
+    for arguments in (
+        ("--show", str(path), "--prediction-layers", "2"),
+        ("--show", "llama3-8b", "--prediction-layers", "1"),
+        ("--show", str(path), "--prediction-layers", "-1"),
+    ):
+        outcome = waferplan("models", *arguments)
+        assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+        assert "predict" in outcome.err

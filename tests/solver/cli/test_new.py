@@ -81,6 +81,39 @@ def test_a_config_keeps_a_relative_path(tmp_path: Path, monkeypatch: pytest.Monk
     assert (instance.model.layer_count, instance.pipeline.stages) == (6, 4)
 
 
+def test_groups_in_nodes(tmp_path: Path) -> None:
+    target = tmp_path / "i.json"
+    options = "--model qwen3-235b --hardware h20 --tp 4 --wafers 1x4 --tokens 128k --weight-bytes 1"
+    assert waferplan("new", *options.split(), "--peak-flops", "296 TFLOP/s", "--out", target).code == 0
+    data = json.loads(target.read_text(encoding="utf-8"))
+    assert data["hardware"]["die"]["peak_flops"] == "1.184 PFLOP/s"
+    assert data["hardware"]["wafer_link_bytes_per_s"] == "200 GB/s"
+    instance = Instance.load(target)
+    # PP8 x TP4 on 32 accelerators: four nodes of two groups.
+    assert (instance.name, instance.pipeline.stages) == ("qwen3-235b-1x8-128k", 8)
+    assert (instance.hardware.total_rows, instance.hardware.total_columns) == (1, 8)
+    # With a mesh of one's own the groups are counted by it.
+    shown = waferplan("new", *options.split(), "--mesh", "2x3", "--wafers", "1x1").json
+    assert (shown["hardware"]["rows"], shown["hardware"]["columns"], shown["pipeline"]["stages"]) == (2, 3, 6)
+
+
+def test_the_grid_of_the_hardware_is_the_default() -> None:
+    shown = waferplan("new", "--model", "llama3-8b", "--tokens", "8k").json
+    assert (shown["name"], shown["hardware"]["rows"], shown["hardware"]["columns"]) == ("llama3-8b-4x4-8k", 4, 4)
+
+
+def test_prediction_layers_stay_on_the_last_stage(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**CONFIG, "num_nextn_predict_layers": 2}), encoding="utf-8")
+    target = tmp_path / "i.json"
+    arguments = ("--model", path, "--mesh", "2x2", "--tokens", "8k", "--prediction-layers", "2", "--layers", "free")
+    assert waferplan("new", *arguments, "--out", target).code == 0
+    data = json.loads(target.read_text(encoding="utf-8"))
+    assert data["model"]["prediction_layers"] == 2
+    instance = Instance.load(target)
+    assert (instance.model.layer_count, instance.pipeline.forbidden_cuts) == (8, (6, 7))
+
+
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
@@ -97,6 +130,10 @@ def test_a_config_keeps_a_relative_path(tmp_path: Path, monkeypatch: pytest.Monk
         ("--model gpt", ("--model", "'gpt'", "gpt-oss-120b")),
         ("--weight-bytes nan", ("--weight-bytes", "'nan'", "at most 16")),
         ("--requests -1", ("--requests", "-1", "at least 1")),
+        ("--tp 0", ("--tp", "0", "at least 1")),
+        ("--peak-flops fast", ("--peak-flops", "'fast'", "FLOP/s")),
+        ("--prediction-layers 1", ("--prediction-layers", "1", "catalogue")),
+        ("--costs absent.json", ("absent.json", "existing file")),
     ],
 )
 def test_bad_options(options: str, parts: tuple[str, ...]) -> None:

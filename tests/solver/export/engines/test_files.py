@@ -146,3 +146,24 @@ def test_the_how_to_names_what_it_costs(tmp_path: Path, engine: str) -> None:
     assert "with these settings, replayed" in text
     cells = [line.count("|") for line in text.splitlines() if line.startswith("|")]
     assert all(one == other == 3 for one, other in pairwise(cells))
+
+
+def test_a_tensor_parallel_group_is_one_rank_of_several_devices(tmp_path: Path) -> None:
+    instance = small_instance(hardware__tensor_parallel=4, hardware__columns=1, hardware__wafers=[1, 2])
+    plan = small_plan(instance, placement=[[0, 0], [1, 0], [1, 1], [0, 1]])
+    for engine, flag in (("sglang", "--tp-size"), ("vllm", "-tp")):
+        export_result(result_of(instance, plan), engine, tmp_path / engine)
+        started = start(tmp_path / engine / "node-1.sh", tmp_path, MODEL="m", HEAD="h")
+        assert started.value(flag) == "4"
+        assert started.environment["CUDA_VISIBLE_DEVICES"] == "4,5,6,7,0,1,2,3"
+    # The predictor's profile shrinks by int(1.25 B) // 128 tokens, which four devices have to share (sglang #23621).
+    knobs = summary(tmp_path / "sglang")
+    assert knobs["smoothing"] is None or int(1.25 * knobs["step_tokens"]) // 128 % 4 == 0
+    export_result(result_of(instance, plan), "tensorrt-llm", tmp_path / "trt")
+    assert yaml.safe_load((tmp_path / "trt" / "llm_args.yaml").read_text("utf-8"))["tensor_parallel_size"] == 4
+    export_result(result_of(instance, plan), "vllm-ascend", tmp_path / "ascend")
+    table = json.loads((tmp_path / "ascend" / "rank_table.json").read_text("utf-8"))
+    assert [[entry["rank_id"] for entry in server["device"]] for server in table["server_list"]] == [
+        [str(rank) for rank in range(8)],
+        [str(rank) for rank in range(8, 16)],
+    ]

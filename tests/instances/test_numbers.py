@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solver.numbers import byte_text, byte_unit, count_text, given_time_text, share_text, time_text, time_unit
+from instances.numbers import byte_text, byte_unit, count_text, given_time_text, share_text, time_text, time_unit
 
 
 @pytest.mark.parametrize(
