@@ -96,6 +96,8 @@ def mesh_html(hardware: Hardware, labels: Mapping[Position, str]) -> str:
 
 def placement_html(placement: Sequence[Position]) -> str:
     """The dies in use, as far as the plan alone tells; empty for a mesh of more than ``MOST_DIES`` dies."""
+    if not placement:
+        return ""
     rows, columns = (1 + max(position[axis] for position in placement) for axis in range(2))
     if rows * columns > MOST_DIES:
         return ""

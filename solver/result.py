@@ -14,7 +14,8 @@ from pydantic import Field
 
 from formulations.scope import BoundScope
 from instances.base import Document, SchemaVersion, read_json
-from instances.display import html_table, mesh_html, stage_labels
+from instances.display import html_table, mesh_html, placement_html, stage_labels
+from instances.errors import InputError
 from instances.instance import Instance
 from instances.numbers import share_text, time_text
 from instances.plan import Plan
@@ -149,9 +150,18 @@ class Result(Document):
             rows = [(row.method, time_text(row.value), row.note) for row in self.compared]
             parts.append(html_table(("method", "value", "remarks"), rows))
         if self.plan is not None:
-            hardware = Instance.read(self.instance).hardware
-            parts += [html_table((), self.plan.facts), mesh_html(hardware, stage_labels(self.plan.placement))]
+            parts += [html_table((), self.plan.facts), self._mesh_html(self.plan)]
+        elif self.details:
+            said = [(name, str(value)) for name, value in self.details.items() if not isinstance(value, dict)]
+            parts.append(html_table((), said))
         return "".join(parts)
+
+    def _mesh_html(self, plan: Plan) -> str:
+        try:
+            hardware = Instance.read(self.instance).hardware
+        except InputError:  # a result that somebody edited: what the plan alone tells is shown
+            return placement_html(plan.placement)
+        return mesh_html(hardware, stage_labels(plan.placement))
 
     def to_json(self) -> str:
         """JSON text; unknown numbers are null."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from instances.check import check
-from instances.errors import PlanError
+from instances.errors import InputError, PlanError
 from instances.plan import Plan
 from solver.metrics import metrics_of
 from solver.policies.vpp_document import document_of
@@ -59,13 +59,22 @@ class Engine:
 
 
 def engine_of(search: Search) -> Engine | None:
-    """What the knobs of a V-shaped method ask for; None where a plan can say it."""
+    """What the knobs of a V-shaped method ask for; None where a plan can say it.
+
+    Raises
+    ------
+    InputError
+        For more heads than chunks may be in flight, and slower seams between wafers, which a program cannot say.
+    """
     knobs, window = search.knobs, search.instance.pipeline.max_in_flight
     heads = None
     if knobs["order"] == "single_fifo":
-        heads = knobs["heads"] or search.stages + 1
-        heads = heads if window is None else min(heads, window)
+        if window is not None and knobs["heads"] > window:
+            raise InputError("knob heads", knobs["heads"], f"at most max_in_flight, {window} chunks")
+        heads = knobs["heads"] or min(search.stages + 1, window or search.stages + 1)
     blocking = knobs["handoff"] == "blocking"
+    if heads is not None and not blocking:
+        refuse_slow_seams(search.instance.hardware)
     return Engine(heads, blocking) if heads is not None or blocking else None
 
 
@@ -133,8 +142,6 @@ class EngineRuns:
             search.unserved = self.failed or search.why_not()
             return
         value, plan, program = self.best
-        if not engine.blocking:
-            refuse_slow_seams(search.instance.hardware)
         if program.tasks > MOST_TASKS:
             search.unserved = f"a program of {program.tasks} tasks; at most {MOST_TASKS} are written down"
             return

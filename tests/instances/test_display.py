@@ -96,3 +96,15 @@ def test_a_v_has_two_stages_on_a_die(plans: int) -> None:
     plan = small_plan(instance, layers=[1] * 8, placement=[*ring, *ring[::-1]], schedule="vpp")
     html = plan._repr_html_() if plans else result_of(instance, plan)._repr_html_()
     assert Cells(html).tables[-1] == [["0, 7", "1, 6"], ["3, 4", "2, 5"]]
+
+
+def test_what_somebody_edited_is_shown_as_far_as_it_goes() -> None:
+    plan = small_plan(small_instance())
+    assert Cells(plan.model_copy(update={"placement": ()})._repr_html_()).tables
+    torn = result_of(small_instance(), plan).model_copy(update={"instance": {}})
+    assert Cells(torn._repr_html_()).tables[-1] == [["0", "1"], ["3", "2"]]
+
+
+def test_a_program_shows_what_its_method_says() -> None:
+    result = result_of(small_instance(), None, program={}, details={"heads": 5, "layers": [1, 1], "more": {}})
+    assert Cells(result._repr_html_()).tables[-1] == [["heads", "5"], ["layers", "[1, 1]"]]

@@ -290,3 +290,9 @@ def test_answers_replay_and_are_not_below_the_bound_of_v_plans(case: Instance, o
         assert free is not None
         # Nothing waits for memory, and dies share no link: waiting can only put off.
         assert value >= free * (1 - 1e-12)
+
+
+def test_more_heads_than_may_be_in_flight_are_refused() -> None:
+    knobs = {"order": "single_fifo", "heads": 5}
+    with pytest.raises(InputError, match="heads: 5 is not allowed; expected at most max_in_flight, 3 chunks"):
+        solve(Instance.read(v_document(pipeline__max_in_flight=3)), "vpp", knobs=knobs)

@@ -37,18 +37,16 @@ class Target:
     v_shaped: bool = False
     any_node: bool = False
 
-    def windows(self, instance: Instance, *, v_shaped: bool) -> tuple[int | None, ...]:
-        """Windows on chunks in flight to try: one a stage, and up to two; never above the instance's own.
+    def windows(self, instance: Instance, *, v_shaped: bool) -> tuple[int, ...]:
+        """Windows on chunks in flight to try: one a stage, which no engine goes below, and up to two.
 
-        The order of a V on each die needs more of them than an engine holds, but for two stages: there it is the
-        instance's own window that the replay keeps.
+        Deeper ones never exceed the instance's own window. In a V its one queue holds one chunk more than dies.
         """
         stages, given = instance.pipeline.stages, instance.pipeline.max_in_flight
         if v_shaped:
-            return (given,)
+            return (stages + 1,)
         more = [2**step for step in range(stages.bit_length()) if 2**step <= stages] if self.deepens else []
-        wanted = (stages, *(stages + extra for extra in more))
-        return tuple(dict.fromkeys(count if given is None else min(count, given) for count in wanted))
+        return (stages, *(stages + extra for extra in more if given is None or stages + extra <= given))
 
     def own_layers(self, layers: int, stages: int, *, v_shaped: bool) -> tuple[int, ...]:
         """The split that the engine makes unless told otherwise."""

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from instances.errors import InfeasibleError, InputError
+from instances.errors import InfeasibleError
 from instances.instance import Instance
 from instances.plan import Plan
 from solver.evaluate import Evaluator
 from solver.export.engines.engine import Target
 from solver.export.engines.howto import howto
 from solver.export.engines.projection import Projection, project
-from solver.export.engines.ranks import Rank, fills_nodes, ranks_of
+from solver.export.engines.ranks import Rank, fills_nodes, node_runs, ranks_of
 from solver.export.source import Source
 
 Files = Mapping[str, str]
@@ -48,39 +48,40 @@ def hand_over(
     files_of: Callable[[Handover], Files],
     start: str,
     notes: tuple[str, ...],
+    dynamic: tuple[str, ...] = (),
 ) -> str:
     """Write an engine's files, a summary and a how-to into a folder; what was written, in a few words.
 
+    ``dynamic`` are notes for where a predictor sizes the chunks.
+
     Raises
     ------
-    InputError
-        For a schedule that the engine does not have.
     InfeasibleError
-        For a plan that the engine cannot run: no chunk size does, a stage without attention, ranks that jump between
-        nodes.
+        For a plan that the engine cannot run: its schedule, every chunk size, a rank without attention, ranks that jump
+        between nodes.
     """
     instance, plan = source.instance, source.plan
     if plan.v_shaped and not target.v_shaped:
-        raise InputError("plan.schedule", plan.schedule, f"the chunked schedule: {target.name} has no V-shaped one")
+        raise InfeasibleError("schedule", f"{target.name} has no V-shaped schedule, and the plan's is {plan.schedule}")
     _every_stage_attends(instance, plan, target)
     ranks = ranks_of(instance.hardware, plan.placement[: instance.pipeline.stages])
     if not target.any_node and not fills_nodes(ranks):
-        where = ", ".join(str(rank.node) for rank in ranks)
         raise InfeasibleError(
-            "placement", f"{target.name} fills nodes with equal runs of ranks; this plan's ranks are on nodes {where}"
+            "placement", f"{target.name} fills nodes with equal runs of ranks; this plan has {node_runs(ranks)}"
         )
     degree = instance.hardware.tensor_parallel
     planned_s = Evaluator(instance).full(plan).value
     assert planned_s is not None  # it was replayed
-    made = Handover(instance, plan, project(instance, plan, planned_s, target), ranks, degree)
+    found = project(instance, plan, planned_s, target)
+    made = Handover(instance, plan, found, ranks, degree)
     files = {
         **files_of(made),
         "waferplan-export.json": json.dumps(_summary(made, target, source.origin), indent=1) + "\n",
-        "HOWTO.md": howto(instance, plan, made.projection, target, start, notes),
+        "HOWTO.md": howto(instance, plan, found, target, start, notes + (dynamic if found.knobs.dynamic else ())),
     }
     for name, text in files.items():
         (path / name).write_text(text, encoding="utf-8")
-    loss = made.projection.loss
+    loss = found.loss
     beside = f"{abs(loss):.2%} {'slower' if loss > 0 else 'faster'} than" if abs(loss) > 5e-5 else "as fast as"
     return f"{len(files)} files for {target.name}; with its chunks {beside} the plan, replayed"
 
@@ -88,9 +89,12 @@ def hand_over(
 def _every_stage_attends(instance: Instance, plan: Plan, target: Target) -> None:
     """Engines size KV pages by the attention layers of a stage; without one they fail at start (vllm #42927)."""
     kinds, layers = instance.model.kinds, instance.model.layer_kinds
-    for stage, (start, count) in enumerate(zip(plan.layer_starts, plan.layers, strict=True)):
-        if not any(kinds[name].attention.kind in ATTENTION for name in layers[start : start + count]):
-            why = f"stage {stage} (layers {start} to {start + count - 1}) has no attention layer"
+    parts = [layers[start : start + count] for start, count in zip(plan.layer_starts, plan.layers, strict=True)]
+    if plan.v_shaped:  # a rank has two
+        parts = [one + other for one, other in zip(parts, parts[::-1], strict=True)][: len(parts) // 2]
+    for stage, part in enumerate(parts):
+        if not any(kinds[name].attention.kind in ATTENTION for name in part):
+            why = f"no layer of stage {stage} has attention"
             raise InfeasibleError("layers", f"{why}; {target.name} cannot size its KV pages")
 
 

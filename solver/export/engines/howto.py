@@ -13,17 +13,17 @@ from solver.export.engines.projection import Projection
 def howto(instance: Instance, plan: Plan, found: Projection, target: Target, start: str, notes: tuple[str, ...]) -> str:
     """Markdown text."""
     lines = [
-        f"# {instance.name} on {target.name}",
+        f"# {' '.join(instance.name.split())} on {target.name}",
         "",
         start,
         "",
         "| | |",
         "| --- | --- |",
-        f"| layers of each rank | {', '.join(map(str, plan.layers))} |",
+        f"| layers of each {'virtual stage' if plan.v_shaped else 'rank'} | {', '.join(map(str, plan.layers))} |",
         f"| the engine's own split | {_own(plan, found)} |",
         f"| chunks | {_knobs(found)} |",
         f"| that makes | {chunk_summary(found.sizes)} |",
-        f"| chunks in flight | {'any number' if found.window is None else f'at most {found.window}'} |",
+        f"| chunks in flight | at most {found.window} |",
         f"| the plan, replayed | {time_text(found.planned_s)} ({instance.objective.replace('_', ' ')}) |",
         f"| the plan within these chunks in flight | {_beside(found.window_s, found.planned_s)} |",
         f"| with these settings, replayed | {_beside(found.value_s, found.planned_s)} |",
@@ -58,7 +58,14 @@ def _knobs(found: Projection) -> str:
 
 
 def _differences(instance: Instance, plan: Plan, found: Projection) -> list[str]:
-    notes = ["It takes no list of chunks: the settings were fitted by running its own rule on this instance's costs."]
+    notes = ["It takes no list of chunks: of the settings that it takes, those that lose least are given."]
+    given = instance.pipeline.max_in_flight
+    if given is not None and given < found.window:
+        notes.append(f"It holds {found.window} chunks in flight, also where the plan holds at most {given}.")
+    shared = [tokens for tokens in found.sizes if found.knobs.batch == 1 and 2 * tokens <= found.knobs.base]
+    if shared:
+        which = ", ".join(map(str, shared))
+        notes.append(f"Requests of {which} tokens share steps where several wait; replayed one by one.")
     if plan.batch != found.plan.batch:
         notes.append(
             f"The plan computes {plan.batch} requests at a time; the engine fills a step with one after another."

@@ -58,16 +58,19 @@ class Chunker:
         ``sglang``, ``ascend``, or empty for engines with a static size alone.
     page
         Tokens of its KV pages or blocks.
+    most_steps
+        Chunks of the longest request with the smallest of the first sizes tried.
     """
 
     instance: Instance
     layers: tuple[int, ...]
     predictor: str
     page: int
+    most_steps: int
 
     @property
     def alignment(self) -> int:
-        """Tokens of which chunks are multiples: pages of at least 64, in whole quanta."""
+        """Tokens of which chunks are multiples: pages of at least 64."""
         return self._predictor(1.0).alignment
 
     def sizes(self, knobs: Knobs) -> dict[int, tuple[int, ...]] | None:
@@ -80,19 +83,27 @@ class Chunker:
         if self.predictor == "sglang" and knobs.dynamic and int(SGLANG_LONGEST * knobs.base) // SGLANG_SAMPLES % degree:
             return None
         try:
-            lists = {shape[0] - shape[1]: tuple(self._cut(shape, knobs)) for shape in self.instance.workload.shapes}
+            lists = self._lists(knobs)
         except InputError:
             return None
         most = self.instance.pipeline.max_chunks
-        return lists if all(len(sizes) <= most for sizes in lists.values()) else None
+        return lists if lists is not None and all(len(sizes) <= most for sizes in lists.values()) else None
+
+    def _lists(self, knobs: Knobs) -> dict[int, tuple[int, ...]] | None:
+        """Lists by uncached tokens; None where two prefixes of as many uncached tokens are cut differently."""
+        lists: dict[int, tuple[int, ...]] = {}
+        for shape in self.instance.workload.shapes:
+            cuts = tuple(self._cut(shape, knobs))
+            if lists.setdefault(shape[0] - shape[1], cuts) != cuts:
+                return None
+        return lists
 
     def first(self) -> Iterator[Knobs]:
         """Settings to start from: equal slices of the longest request, then the predictor on two to four times that."""
-        yield from (self.static(base) for base in self._ladder())
-        for batch in self.instance.batches:
-            if batch > 1 and len(self.instance.workload.shapes) == 1:
-                (tokens,) = self.instance.workload.uncached_counts
-                yield Knobs(batch * tokens, batch=batch)
+        yield from (self.static(base) for base in self._ladder() if not self._packs(base))
+        if len(self.instance.workload.shapes) == 1:
+            (tokens,) = self.instance.workload.uncached_counts
+            yield from (Knobs(batch * tokens, batch=batch) for batch in self.instance.batches if batch > 1)
         if self.predictor:
             for base in self._ladder():
                 yield from (self.dynamic(base, smoothing) for smoothing in (0.65, 0.75, 0.85, 1.0))
@@ -103,7 +114,7 @@ class Chunker:
             return
         for step in {self.alignment, self._aligned(knobs.base // 8)}:
             for base in (knobs.base - step, knobs.base + step):
-                if base >= self.alignment:
+                if base >= self.alignment and not self._packs(base):
                     yield (
                         replace(self.dynamic(base, knobs.smoothing), least=knobs.least)
                         if knobs.dynamic
@@ -123,9 +134,14 @@ class Chunker:
         least = self._aligned(base // 4) if self.predictor == "ascend" else None
         return Knobs(base, smoothing, least)
 
+    def _packs(self, base: int) -> bool:
+        """Whether a step takes several whole requests, all alike: then it is a batch, and not replayed one by one."""
+        counts = self.instance.workload.uncached_counts
+        return len(counts) == 1 and base >= 2 * counts[0]
+
     def _ladder(self) -> list[int]:
-        longest, quantum = max(self.instance.workload.uncached_counts), self.alignment
-        most = min(self.instance.pipeline.max_chunks, -(-longest // quantum))
+        longest = max(self.instance.workload.uncached_counts)
+        most = min(self.most_steps, -(-longest // self.alignment))
         counts = {max(1, round(2 ** (step / 2))) for step in range(2 * most.bit_length())} | {most}
         return sorted({self._aligned(-(-longest // count)) for count in counts if count <= most})
 

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from instances.errors import InfeasibleError
 from instances.instance import Instance
 from instances.plan import Plan
-from solver.evaluate import Evaluation, Evaluator
+from solver.evaluate import Evaluation
 from solver.export.engines.engine import Target
 from solver.export.engines.knobs import Chunker, Knobs
+from solver.export.engines.replayed import EngineReplay, with_pipeline
 
 MOST_STEPS = 12
 """Rounds of looking at settings beside the best ones."""
 WORTH = 1e-3
 """Share that a deeper window has to gain."""
+MOST_CHUNKS = 4096
+"""Chunks of a request that are replayed; settings with more of them are not looked at."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Projection:
     plan
         Its chunks and batch, with the layers and places of the exported plan.
     window
-        Chunks in flight that the engine allows; None: no limit.
+        Chunks in flight that the engine allows.
     value_s, planned_s
         Objective of the engine's plan within its window, and of the exported plan, both replayed.
     window_s
@@ -39,7 +42,7 @@ class Projection:
 
     plan: Plan
     knobs: Knobs
-    window: int | None
+    window: int
     value_s: float
     planned_s: float
     window_s: float | None
@@ -60,41 +63,46 @@ class Projection:
 def project(instance: Instance, plan: Plan, planned_s: float, target: Target) -> Projection:
     """The engine's settings with the least objective under replay, found from a ladder and then step by step.
 
-    Requests are cut one at a time, as engines fill a step; what is left of a step for the next request is not modelled.
+    An engine knows neither quantum nor most chunks, so neither holds here. Requests are cut one at a time, as engines
+    fill a step; what is left of a step for the next request is not modelled. V-shaped plans run in the one order of
+    visits that the engine issues for all dies.
 
     Raises
     ------
     InfeasibleError
         If no settings give a plan that runs: engines keep the KV of a running request where it is computed.
     """
-    predictor = "" if plan.v_shaped else target.predictor
-    chunker = Chunker(instance, plan.layers, predictor, target.page)
+    alone = instance.pipeline.stages == 1  # predictors need a pipeline
+    predictor = "" if plan.v_shaped or alone else target.predictor
+    free = with_pipeline(instance, chunk_quantum=1, max_chunks=MOST_CHUNKS)
+    chunker = Chunker(free, plan.layers, predictor, target.page, instance.pipeline.max_chunks)
     windows = target.windows(instance, v_shaped=plan.v_shaped)
-    replayed = _Replayed(instance, plan, windows[0])
-    best = replayed.best(chunker, chunker.first())
+    replayed = EngineReplay(free, windows[0])
+    best = _best(replayed, chunker, plan, chunker.first())
     if best is None:
         raise _no_settings(target, plan, replayed.failed)
     for _ in range(MOST_STEPS):
-        found = replayed.best(chunker, chunker.near(best[1]))
+        found = _best(replayed, chunker, plan, chunker.near(best[1]))
         if found is None or found[0] >= best[0]:
             break
         best = found
     value, knobs, candidate = best
     window = windows[0]
     for deeper in windows[1:]:
-        other = _Replayed(instance, plan, deeper).value(candidate)
+        other = EngineReplay(free, deeper).value(candidate)
         if other is not None and other < value * (1 - WORTH):
             value, window = other, deeper
     own = target.own_layers(instance.model.layer_count, instance.pipeline.stages, v_shaped=plan.v_shaped)
+    layered = EngineReplay(with_pipeline(free, layers="free"), window)
     return Projection(
         plan=candidate,
         knobs=knobs,
         window=window,
         value_s=value,
         planned_s=planned_s,
-        window_s=_Replayed(instance, plan, window).value(plan),
+        window_s=EngineReplay(free, window).value(plan),
         own_layers=own,
-        own_value_s=value if own == plan.layers else _Replayed(instance, plan, window, own).value(candidate),
+        own_value_s=value if own == plan.layers else layered.value(candidate.model_copy(update={"layers": own})),
     )
 
 
@@ -106,41 +114,20 @@ def _no_settings(target: Target, plan: Plan, failed: Evaluation | None) -> Infea
     return InfeasibleError(rule, f"no settings of {target.name} run: {why}{needs if plan.spill else ''}")
 
 
-class _Replayed:
-    """Replays within a window, of plans with other chunks or layers."""
-
-    def __init__(
-        self, instance: Instance, plan: Plan, window: int | None, layers: tuple[int, ...] | None = None
-    ) -> None:
-        changes: dict[str, object] = {"max_in_flight": window}
-        if layers is not None:
-            changes["layers"] = "free"
-        pipeline = instance.pipeline.model_copy(update=changes)
-        self.instance = instance.model_copy(update={"pipeline": pipeline})
-        self.evaluator = Evaluator(self.instance)
-        self.exported, self.layers = plan, layers
-        self.failed: Evaluation | None = None
-
-    def value(self, plan: Plan) -> float | None:
-        """Objective of a plan here; None if it does not run."""
-        layers = plan.layers if self.layers is None else self.layers
-        there = plan.model_copy(update={"instance": self.instance.fingerprint, "layers": layers})
-        found = self.evaluator.full(there)
-        self.failed = self.failed if found.value is not None else found
-        return found.value
-
-    def best(self, chunker: Chunker, candidates: Iterable[Knobs]) -> tuple[float, Knobs, Plan] | None:
-        """The settings with the least objective, and their plan; the first of equal ones."""
-        best: tuple[float, Knobs, Plan] | None = None
-        seen: set[tuple[int, tuple[tuple[int, ...], ...]]] = set()
-        for knobs in candidates:
-            sizes = chunker.sizes(knobs)
-            if sizes is None or (key := (knobs.batch, tuple(sizes.values()))) in seen:
-                continue
-            seen.add(key)
-            chunks = {str(tokens): cuts for tokens, cuts in sizes.items()}
-            plan = self.exported.model_copy(update={"batch": knobs.batch, "chunks": chunks, "spill": ()})
-            value = self.value(plan)
-            if value is not None and (best is None or value < best[0]):
-                best = value, knobs, plan
-        return best
+def _best(
+    replayed: EngineReplay, chunker: Chunker, exported: Plan, candidates: Iterable[Knobs]
+) -> tuple[float, Knobs, Plan] | None:
+    """The settings with the least objective, and their plan; the first of equal ones."""
+    best: tuple[float, Knobs, Plan] | None = None
+    seen: set[tuple[int, tuple[tuple[int, ...], ...]]] = set()
+    for knobs in candidates:
+        sizes = chunker.sizes(knobs)
+        if sizes is None or (key := (knobs.batch, tuple(sizes.values()))) in seen:
+            continue
+        seen.add(key)
+        chunks = {str(tokens): cuts for tokens, cuts in sizes.items()}
+        plan = exported.model_copy(update={"batch": knobs.batch, "chunks": chunks, "spill": ()})
+        value = replayed.value(plan)
+        if value is not None and (best is None or value < best[0]):
+            best = value, knobs, plan
+    return best

@@ -43,6 +43,11 @@ def blocks_of(ranks: Sequence[Rank]) -> list[tuple[int, list[Rank]]]:
     return [(node, list(block)) for node, block in groupby(ranks, key=lambda rank: rank.node)]
 
 
+def node_runs(ranks: Sequence[Rank]) -> str:
+    """The nodes in the order of ranks, in a few words."""
+    return ", ".join(f"{len(block)} on node {node}" for node, block in blocks_of(ranks))
+
+
 def fills_nodes(ranks: Sequence[Rank]) -> bool:
     """Whether each node holds one run of ranks, equally many: what launchers without a placement group need."""
     blocks = blocks_of(ranks)

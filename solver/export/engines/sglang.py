@@ -17,10 +17,10 @@ from solver.export.source import Source
 
 TARGET = Target("sglang", predictor="sglang", page=64, split=sglang_split, deepens=True)
 _START = (
-    "On node k run `MODEL=/path/to/model bash node-k.sh`, with several nodes also `HEAD=host:port` of node 0. Further "
-    "arguments are passed on."
+    "On node k run `MODEL=/path/to/model bash node-k.sh`, with several nodes also `HEAD=host:port` of the node of "
+    "stage 0. Further arguments are passed on."
 )
-_NOTES = (
+_DYNAMIC = (
     "Dynamic chunking times its own profile at start; with noisy times the chunks differ from those fitted here.",
     "The first chunk of a request always has the full size, and the last one is what remains.",
 )
@@ -28,14 +28,14 @@ _NOTES = (
 
 def write(source: Source, path: Path) -> str:
     """Write the folder; what was written, in a few words."""
-    return hand_over(source, path, TARGET, _files, _START, _NOTES)
+    return hand_over(source, path, TARGET, _files, _START, (), _DYNAMIC)
 
 
 def _files(made: Handover) -> Files:
     found, blocks = made.projection, blocks_of(made.ranks)
-    knobs, depth = found.knobs, (found.window or 0) - len(made.ranks)
+    knobs, depth = found.knobs, found.window - len(made.ranks)
     files = {}
-    for number, (_, block) in enumerate(blocks):
+    for number, (node, block) in enumerate(blocks):
         devices = [device for rank in block for device in devices_of(made, rank)]
         exports = {
             "SGLANG_PP_LAYER_PARTITION": ",".join(map(str, made.plan.layers)),
@@ -59,9 +59,9 @@ def _files(made: Handover) -> Files:
             flags += [
                 ("--nnodes", str(len(blocks))),
                 ("--node-rank", str(number)),
-                ("--dist-init-addr", "${HEAD:?host:port of node 0}"),
+                ("--dist-init-addr", "${HEAD:?host:port of the node of stage 0}"),
             ]
         stages = f"stages {block[0].stage} to {block[-1].stage}"
         command = ["python", "-m", "sglang.launch_server"]
-        files[f"node-{number}.sh"] = launch_script(f"SGLang, {stages}", exports, command, flags)
+        files[f"node-{node}.sh"] = launch_script(f"SGLang, {stages}", exports, command, flags)
     return files

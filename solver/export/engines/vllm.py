@@ -10,7 +10,7 @@ from pathlib import Path
 
 from solver.export.engines.engine import Target
 from solver.export.engines.handover import Files, Handover, devices_of, hand_over
-from solver.export.engines.ranks import Rank, blocks_of, fills_nodes
+from solver.export.engines.ranks import blocks_of, fills_nodes
 from solver.export.engines.script import launch_script
 from solver.export.engines.splits import vllm_split
 from solver.export.source import Source
@@ -19,11 +19,13 @@ TARGET = Target("vllm", predictor="", page=64, split=vllm_split, any_node=True)
 PARTITION = "VLLM_PP_LAYER_PARTITION"
 _START = (
     "With one script a node run `MODEL=/path/to/model bash node-k.sh` on node k, with several nodes also "
-    "`HEAD=host` of node 0. `ray.sh` is for ranks that jump between nodes, or nodes that hold unequal runs of them: "
-    "start Ray with the partition set on every node first."
+    "`HEAD=host` of the node of stage 0. `ray.sh` is for ranks that jump between nodes, or unequal runs of them: start "
+    "Ray with the partition set on every node, and run it in a placement group with one bundle a device in use, "
+    "counted node by node."
 )
 _NOTES = (
     "The partition is read at start; it has to be set on every node before workers are made.",
+    "With asynchronous scheduling it can hold one chunk more in flight than replayed here.",
     "Every chunk has the same size: dynamic chunking is not in a release.",
 )
 
@@ -52,30 +54,31 @@ def node_scripts(made: Handover, visible: str, exports: dict[str, str], extra: F
     ]
     command = ["vllm", "serve", '"${MODEL:?path or name of the model}"']
     if not fills_nodes(made.ranks):
-        bundles = ",".join(str(bundle) for rank in made.ranks for bundle in _bundles(made, rank))
-        exports = {**exports, "VLLM_RAY_BUNDLE_INDICES": bundles}
+        exports = {**exports, "VLLM_RAY_BUNDLE_INDICES": ",".join(map(str, bundles_of(made)))}
         ray: Flags = [*flags, ("--distributed-executor-backend", "ray")]
-        return {"ray.sh": launch_script("vLLM on Ray; bundles count devices node by node", exports, command, ray)}
+        return {
+            "ray.sh": launch_script("vLLM on Ray; bundles are the devices in use, node by node", exports, command, ray)
+        }
     blocks, files = blocks_of(made.ranks), {}
-    for number, (_, block) in enumerate(blocks):
+    for number, (node, block) in enumerate(blocks):
         devices = [device for rank in block for device in devices_of(made, rank)]
         here: list[tuple[str, ...]] = [*flags, ("--distributed-executor-backend", "mp")]
         if len(blocks) > 1:
             here += [
                 ("--nnodes", str(len(blocks))),
                 ("--node-rank", str(number)),
-                ("--master-addr", "${HEAD:?host of node 0}"),
+                ("--master-addr", "${HEAD:?host of the node of stage 0}"),
                 ("--master-port", "${PORT:-29500}"),
                 *([("--headless",)] if number else []),
             ]
         stages = f"stages {block[0].stage} to {block[-1].stage}"
         shown = {**exports, visible: ",".join(map(str, devices))}
-        files[f"node-{number}.sh"] = launch_script(f"vLLM, {stages}", shown, command, here)
+        files[f"node-{node}.sh"] = launch_script(f"vLLM, {stages}", shown, command, here)
     return files
 
 
-def _bundles(made: Handover, rank: Rank) -> list[int]:
-    """Numbers of a rank's devices over all nodes."""
-    hardware = made.instance.hardware
-    before = rank.node * hardware.rows * hardware.columns * made.devices
-    return [before + device for device in devices_of(made, rank)]
+def bundles_of(made: Handover) -> list[int]:
+    """The bundle of each device in the order of ranks; bundles are the devices in use, counted node by node."""
+    devices = [(rank.node, device) for rank in made.ranks for device in devices_of(made, rank)]
+    number = {device: count for count, device in enumerate(sorted(devices))}
+    return [number[device] for device in devices]

@@ -16,12 +16,14 @@ from solver.export.source import Source
 
 TARGET = Target("vllm-ascend", predictor="ascend", page=128, split=vllm_split, v_shaped=True)
 _START = (
-    "Run `MODEL=/path/to/model bash node-k.sh` on node k, with several nodes also `HEAD=host` of node 0. "
+    "Run `MODEL=/path/to/model bash node-k.sh` on node k, with several nodes also `HEAD=host` of the node of stage 0. "
     "`rank_table.json` gives HCCL the order of devices: fill in the addresses, then set RANK_TABLE_FILE to its path."
 )
+_DYNAMIC = (
+    "Dynamic chunking takes the scheduler's profile at start. need_timing is off: with it the engine fits another "
+    "model to its first steps, and chunks are no longer those given here.",
+)
 _NOTES = (
-    "Dynamic chunking needs the scheduler's profile at start and corrects it with the first requests; until then every "
-    "first chunk is static.",
     "In a prefill-decode split the partition belongs to the prefill side: name it in kv_connector_extra_config on both "
     "sides and do not export it on the decode side.",
 )
@@ -35,7 +37,7 @@ _V_NOTES = (
 def write(source: Source, path: Path) -> str:
     """Write the folder; what was written, in a few words."""
     notes = (*_NOTES, *(_V_NOTES if source.plan.v_shaped else ()))
-    return hand_over(source, path, TARGET, _files, _START, notes)
+    return hand_over(source, path, TARGET, _files, _START, notes, _DYNAMIC)
 
 
 def _files(made: Handover) -> Files:
@@ -48,9 +50,11 @@ def _files(made: Handover) -> Files:
     else:
         exports[PARTITION] = ",".join(map(str, plan.layers))
     if knobs.smoothing is not None:
-        profiling = {"enabled": True, "smooth_factor": knobs.smoothing, "min_chunk": knobs.least, "need_timing": True}
+        profiling = {"enabled": True, "smooth_factor": knobs.smoothing, "min_chunk": knobs.least, "need_timing": False}
         config["scheduler_config"] = {"profiling_chunk_config": profiling}
-    extra = [("--additional-config", json.dumps(config))] if config else []
+    extra: list[tuple[str, ...]] = [("--no-async-scheduling",)]
+    extra += [("--enforce-eager",)] if plan.v_shaped else []
+    extra += [("--additional-config", json.dumps(config))] if config else []
     scripts = node_scripts(made, "ASCEND_RT_VISIBLE_DEVICES", exports, extra, page=TARGET.page)
     return {**scripts, "rank_table.json": json.dumps(_rank_table(made), indent=1) + "\n"}
 

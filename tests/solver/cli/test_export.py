@@ -82,7 +82,10 @@ def test_bad_input_ends_with_2_and_writes_nothing(tmp_path: Path) -> None:
     broken.write_text(file.read_text(encoding="utf-8")[:-50], encoding="utf-8")
     out = tmp_path / "out"
     _refused(
-        waferplan("export", file, "--to", "vhs", "--out", out), "--to", "'vhs'", "perfetto, chakra, sglang, vllm, vllm-ascend, tensorrt-llm, parquet, arrow"
+        waferplan("export", file, "--to", "vhs", "--out", out),
+        "--to",
+        "'vhs'",
+        "perfetto, chakra, sglang, vllm, vllm-ascend, tensorrt-llm, parquet, arrow",
     )
     _refused(waferplan("export", file, "--to", "chakra", "--out", tmp_path / "in"), "--out", "empty folder")
     _refused(waferplan("export", file, "--to", "perfetto", "--out", tmp_path / "a" / "b"), "--out", "existing folder")

@@ -133,7 +133,7 @@ def test_ranks_that_jump_between_nodes_need_ray(tmp_path: Path) -> None:
     result = result_of(*two_nodes([[0, 0], [0, 1], [1, 1], [1, 0]]))
     export_result(result, "vllm", tmp_path / "vllm")
     started = start(tmp_path / "vllm" / "ray.sh", tmp_path, MODEL="m")
-    # Two devices a node: left 0 and 1, right 2 and 3.
+    # Bundles are the devices in use, node by node: left 0 and 1, right 2 and 3.
     assert started.environment["VLLM_RAY_BUNDLE_INDICES"] == "0,2,3,1"
     assert started.value("--distributed-executor-backend") == "ray"
 
@@ -167,3 +167,30 @@ def test_a_tensor_parallel_group_is_one_rank_of_several_devices(tmp_path: Path) 
         [str(rank) for rank in range(8)],
         [str(rank) for rank in range(8, 16)],
     ]
+
+
+def test_scripts_are_named_after_the_node_they_run_on(tmp_path: Path) -> None:
+    # The pipeline starts on the right node, number 1, and ends on node 0.
+    export_result(result_of(*two_nodes([[0, 1], [1, 1], [1, 0], [0, 0]])), "sglang", tmp_path / "out")
+    left, right = (start(tmp_path / "out" / f"node-{node}.sh", tmp_path, MODEL="m", HEAD="h") for node in range(2))
+    assert (right.value("--node-rank"), right.environment["CUDA_VISIBLE_DEVICES"]) == ("0", "0,1")
+    assert (left.value("--node-rank"), left.environment["CUDA_VISIBLE_DEVICES"]) == ("1", "1,0")
+    assert [rank["node"] for rank in summary(tmp_path / "out")["ranks"]] == [1, 1, 0, 0]
+
+
+def test_bundles_of_ray_are_those_in_use(tmp_path: Path) -> None:
+    instance = small_instance(
+        pipeline__stages=3, hardware__columns=1, hardware__wafers=[1, 2], hardware__disabled_dies=[[0, 0]]
+    )
+    plan = small_plan(instance, layers=[1, 1, 2], placement=[[1, 0], [1, 1], [0, 1]])
+    export_result(result_of(instance, plan), "vllm", tmp_path / "out")
+    started = start(tmp_path / "out" / "ray.sh", tmp_path, MODEL="m")
+    assert started.environment["VLLM_RAY_BUNDLE_INDICES"] == "0,2,1"
+
+
+def test_a_hostile_name_stays_one_heading(tmp_path: Path) -> None:
+    instance = small_instance(name="x\n# evil $(touch /tmp/evil)")
+    export_result(result_of(instance, small_plan(instance)), "sglang", tmp_path / "out")
+    text = (tmp_path / "out" / "HOWTO.md").read_text(encoding="utf-8")
+    assert sum(line.startswith("# ") for line in text.splitlines()) == 1
+    assert "evil" not in (tmp_path / "out" / "node-0.sh").read_text(encoding="utf-8")
