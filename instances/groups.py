@@ -12,6 +12,8 @@ from typing import Any
 
 from instances.errors import InputError
 from instances.hardware import Hardware
+from instances.layers import FullAttention, LatentAttention, SlidingAttention
+from instances.model import Model
 
 _DIE = ("peak_flops", "hbm_bytes", "hbm_bytes_per_s")
 _HOST = ("host_bytes", "host_bytes_per_s")
@@ -48,6 +50,34 @@ def tensor_parallel(hardware: Hardware, degree: int) -> Hardware:
     if hardware.host is not None:
         changes["host"] = hardware.host.model_copy(update=_scaled(hardware.host, _HOST, degree))
     return hardware.model_copy(update=changes)
+
+
+def check_heads(model: Model, degree: int, *, kv_stated: bool = False) -> None:
+    """Refuse groups over which the heads of a model do not divide, or that would keep copies of KV unawares.
+
+    Engines split query heads evenly. Where there are fewer KV heads than members, each head is kept by several of
+    them, and the latent of MLA by all. The bytes of a token's KV have to say so; ``kv_stated`` means that they do.
+
+    Raises
+    ------
+    InputError
+        Naming the model's heads, and the bytes that count the copies.
+    """
+    for name in dict.fromkeys(model.layer_kinds):
+        match model.kinds[name].attention:
+            case FullAttention() | SlidingAttention() as grouped:
+                heads, kept = grouped.heads, grouped.kv_heads
+            case LatentAttention() as mla:
+                heads, kept = mla.heads, 1
+            case _:
+                continue
+        if heads % degree:
+            raise InputError("tp", degree, f"a divisor of the {heads} heads of {name} layers")
+        if kept % degree and not kv_stated:
+            what = "1 latent" if isinstance(model.kinds[name].attention, LatentAttention) else f"{kept} KV heads"
+            copies = f"{model.kv_bytes * degree / kept:g}" if degree % kept == 0 else "the bytes with them"
+            advice = f"to count the copies in a group, state kv_bytes (--kv-bytes) {copies}"
+            raise InputError("tp", degree, f"a divisor of the {what} of {name} layers; {advice}")
 
 
 def _scaled(part: Any, names: tuple[str, ...], degree: int) -> dict[str, float]:

@@ -87,7 +87,7 @@ def usage_facts(usage: Usage) -> list[Fact]:
 
 def memory_sentence(view: Traced, usage: Usage) -> str:
     """Whether memory binds, in a sentence and a space."""
-    spills = any(row.tokens for row in view.spill)
+    spills = bool(view.kept)
     if spills and usage.full_share >= _FULL:
         return "Memory binds: a die is full, and the plan keeps KV elsewhere. "
     if spills:

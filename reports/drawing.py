@@ -26,13 +26,19 @@ def png_bytes(svg: str, scale: float = 2.0) -> bytes:
     return vl_convert.svg_to_png(svg, scale=scale)
 
 
-def still_url(svg: str) -> str:
-    """A drawing as an address that holds all of it: as SVG where that is small, else in pixels."""
+def still_url(svg: str, scale: float = 1.5) -> str:
+    """A drawing as an address that holds all of it: as SVG where that is small, else in pixels.
+
+    Parameters
+    ----------
+    scale
+        Of drawings with very many marks: pixels for each of its own.
+    """
     kind, content = "svg+xml", svg.encode()
     if len(content) > _LARGEST_STILL:
         kind, content = "png", png_bytes(svg, 1.0)
     if len(content) > 2 * _LARGEST_STILL:
-        kind, content = "jpeg", vl_convert.svg_to_jpeg(svg, scale=1.5, quality=85)
+        kind, content = "jpeg", vl_convert.svg_to_jpeg(svg, scale=scale, quality=85)
     return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 

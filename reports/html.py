@@ -14,6 +14,9 @@ from reports.content import Page
 from reports.drawing import script_bundle, still_url
 from reports.palette import chart_config
 
+_MANY = 12
+"""Pictures from which on their stills are less sharp, so that the page stays below 8 MB."""
+
 
 def page_html(page: Page, drawings: Mapping[str, str]) -> str:
     """The whole file.
@@ -36,7 +39,7 @@ def page_html(page: Page, drawings: Mapping[str, str]) -> str:
         libraries=Markup(script_bundle().replace("</script", "<\\/script").replace("<!--", "<\\!--")),
         themes=script_json(themes),
         specs={figure.name: script_json(figure.spec()) for figure in page.figures},
-        stills={name: still_url(svg) for name, svg in drawings.items()},
+        stills={name: still_url(svg, 1.5 if len(drawings) < _MANY else 1.0) for name, svg in drawings.items()},
     )
 
 

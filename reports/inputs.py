@@ -26,6 +26,7 @@ class Records:
 
 
 Source = Result | CapacityResult | Records
+_KINDS = {Result: "a result", CapacityResult: "a capacity table", Records: "records of a benchmark"}
 
 
 def read_source(path: Path) -> Source:
@@ -57,7 +58,8 @@ def check_kinds(sources: Sequence[Source]) -> None:
     if not sources:
         raise InputError("RESULT", [], ALLOWED)
     if len(sources) > 1 and not all(isinstance(source, Result) for source in sources):
-        raise InputError("RESULT", len(sources), "several results, or one file of another kind")
+        kinds = ", ".join(_KINDS[type(source)] for source in sources)
+        raise InputError("RESULT", kinds, "several results, or one file of another kind")
 
 
 def _records(path: Path) -> Records:

@@ -52,7 +52,7 @@ def chart_config(*, dark: bool = False) -> dict[str, Any]:
             "symbolStrokeWidth": 2,
         },
         "axisLeft": {"minExtent": 24},
-        "header": {**words},
+        "header": {**words, "labelLimit": 420},
         "title": {"color": ink, "fontSize": 14},
         "view": {"stroke": grid},
         "style": {

@@ -41,10 +41,8 @@ def stage_table(view: Traced) -> Table:
     """One row a stage."""
     metrics = view.result.metrics
     kept: dict[int, dict[str, int]] = {}
-    for spilled in view.spill:
-        if spilled.tokens:
-            own = kept.setdefault(spilled.stage, {})
-            own[str(spilled.creditor)] = own.get(str(spilled.creditor), 0) + spilled.tokens
+    for (debtor, creditor), amount in view.kept.items():
+        kept.setdefault(debtor, {})[str(creditor)] = amount
     rows = []
     for stage, place in enumerate(view.placement):
         capacity = view.instance.hardware.die_at(place).hbm_bytes
@@ -52,7 +50,7 @@ def stage_table(view: Traced) -> Table:
         stall = None if metrics is None else metrics.stall_s[stage]
         share = None if peak is None else peak / capacity
         elsewhere = kept.get(stage, {})
-        where = ", ".join(f"{count_text(tokens)} at {creditor}" for creditor, tokens in elsewhere.items())
+        where = ", ".join(f"{view.kept_text(amount)} at {creditor}" for creditor, amount in elsewhere.items())
         rows.append(
             [
                 count(stage),
@@ -71,7 +69,7 @@ def stage_table(view: Traced) -> Table:
         "peak memory",
         "of its capacity",
         "stalls",
-        "tokens kept elsewhere",
+        view.kept_words,
     )
     return Table("Stages", columns, rows, ("stage", *columns[2:6]))
 

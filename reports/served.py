@@ -82,7 +82,7 @@ def programmed(result: Result) -> Traced | None:
     Returns
     -------
     Traced
-        ``Served`` if the result counts first tokens, as those of serving policies do.
+        ``Served`` if the result counts prompt tokens apart from computed ones, as serving policies do, and they alone.
 
     Raises
     ------
@@ -100,9 +100,14 @@ def programmed(result: Result) -> Traced | None:
     if traced.deadlock:
         never_ran = int((traced.end_ps < 0).sum())
         raise InfeasibleError("deadlock", describe(program, traced.waiting, never_ran))
-    if metrics is None or metrics.ttft_s is None:
+    if metrics is None or metrics.prompt_tokens_per_s is None:
         return Traced(result, instance, program, traced)
-    if program.waves < instance.workload.count + 2:
-        waves = f"at least {instance.workload.count + 2} waves: the instance's requests, iterations, and the memory"
+    requests = instance.workload.count
+    if program.waves < requests + 2:
+        waves = f"at least {requests + 2} waves: the instance's requests, iterations, and the memory"
         raise InputError("program.arrivals_s", f"{program.waves} waves", waves)
+    chunks = np.bincount(program.wave) // program.stages
+    if (chunks[:-1] != 1).any() or chunks[-1] != program.waves - requests - 1:
+        allowed = "one chunk a request and an iteration, and in the last wave one for each iteration"
+        raise InputError("program.compute_s", f"up to {chunks.max()} chunks a wave", allowed)
     return Served(result, instance, program, traced, document)

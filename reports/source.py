@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from instances.instance import Instance
-from instances.plan import Plan, SpillRow
+from instances.numbers import byte_text, count_text
+from instances.plan import Plan
 from solver.export.columns import Table, tables_of
 from solver.export.source import events_of, replayed
 from solver.result import Result
@@ -18,6 +20,8 @@ from solver.simulation.program import Program
 
 Floats = NDArray[np.float64]
 Int64s = NDArray[np.int64]
+Creditor = int | Literal["host"]
+"""A stage whose die keeps what another stage has no room for, or that stage's own host."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +39,26 @@ class Traced:
         return None
 
     @property
-    def spill(self) -> tuple[SpillRow, ...]:
-        """What stages keep elsewhere."""
-        return ()
+    def kept_words(self) -> str:
+        """What the amounts of ``kept`` are."""
+        return "KV written elsewhere"
+
+    @cached_property
+    def kept(self) -> dict[tuple[int, Creditor], int]:
+        """What each stage writes to each creditor over the whole run, in bytes; what moves counts every time."""
+        program, found = self.program, dict[tuple[int, Creditor], float]()
+        group = np.searchsorted(program.group_slot_ptr, program.write_slot, side="right") - 1
+        for slot, stage, units in zip(
+            program.write_slot.tolist(), program.group_stage[group].tolist(), program.write_units.tolist(), strict=True
+        ):
+            creditor: Creditor = "host" if program.slot_is_host[slot] else int(program.slot_stage[slot])
+            pair = stage, creditor
+            found[pair] = found.get(pair, 0.0) + units / program.units_per_byte
+        return {pair: round(amount) for pair, amount in found.items() if amount}
+
+    def kept_text(self, amount: int) -> str:
+        """An amount of ``kept`` for people."""
+        return byte_text(amount)
 
     @property
     def events(self) -> Events:
@@ -97,9 +118,23 @@ class Replayed(Traced):
         return self.plan.layers
 
     @property
-    def spill(self) -> tuple[SpillRow, ...]:
-        """What stages keep elsewhere."""
-        return self.plan.spill
+    def kept_words(self) -> str:
+        """What the amounts of ``kept`` are."""
+        return "tokens kept elsewhere"
+
+    @cached_property
+    def kept(self) -> dict[tuple[int, Creditor], int]:
+        """Tokens of all chunks that each stage keeps at each creditor."""
+        found: dict[tuple[int, Creditor], int] = {}
+        for row in self.plan.spill:
+            if row.tokens:
+                creditor: Creditor = "host" if row.creditor == "host" else int(row.creditor)
+                found[row.stage, creditor] = found.get((row.stage, creditor), 0) + row.tokens
+        return found
+
+    def kept_text(self, amount: int) -> str:
+        """An amount of ``kept`` for people."""
+        return count_text(amount)
 
     @cached_property
     def prefix_tokens(self) -> Int64s:

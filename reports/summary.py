@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from instances.instance import Instance
 from instances.numbers import byte_text, count_text, share_text
-from reports.content import Cell, Fact, Section, words
+from instances.rules import Finding
+from reports.content import Cell, Fact, Section, Table, words
 from reports.result_tables import time_cell
 from reports.wording import STATUS, STOPS, asked
 from solver.result import Metrics, Result
@@ -43,12 +44,11 @@ def summary_section(instance: Instance, result: Result, answer: str | None) -> S
         paragraphs.append(f"Decided: {answer}")
     elif result.reason:
         paragraphs.append(f"No plan: {result.reason}")
-    for finding in result.violations:
-        paragraphs.append(f"Broken rule {finding.rule}: {finding.where} (by {finding.amount:.6g} {finding.unit})")
     name = objective.name.replace("_", " ")
     stop = f"stopped: {STOPS[result.stop_reason]}, after {result.runtime_s:.1f} s"
+    measured = f"{name}, measured by replay" if objective.value is not None else f"{name}; no plan to measure"
     facts = [
-        Fact("value", time_cell(objective.value), "objective.value", f"{name}, measured by replay"),
+        Fact("value", time_cell(objective.value), "objective.value", measured),
         _bound("bound", objective.bound, "objective.bound", "no plan in scope is better; proved"),
         Fact("gap", Cell(share_text(objective.gap), objective.gap), "objective.gap", "(value − bound) / value"),
         _bound("trivial bound", objective.trivial_bound, "objective.trivial_bound", "for comparison"),
@@ -56,7 +56,20 @@ def summary_section(instance: Instance, result: Result, answer: str | None) -> S
     ]
     if objective.bound_scope is not None:
         facts.append(Fact("scope of the bound", words(objective.bound_scope.describe())))
-    return Section(FIRST, paragraphs, [*facts, *_metrics(result)])
+    # Beside a program they are those of a plan that was tried before it, and that is not the answer.
+    broken = result.violations if result.program is None else ()
+    tables = [_broken_table(broken)] if broken else []
+    return Section(FIRST, paragraphs, [*facts, *_metrics(result)], tables=tables)
+
+
+def _broken_table(findings: Sequence[Finding]) -> Table:
+    """Which rules are broken: of a rule over dies or stages there are as many rows as there are of these."""
+    rows = []
+    for finding in findings:
+        amount, unit = finding.amount, finding.unit
+        text = byte_text(amount) if unit == "bytes" else f"{amount:.6g} {unit}".strip()
+        rows.append([words(finding.rule.replace("_", " ")), Cell(text, amount), words(finding.where)])
+    return Table("Broken rules", ("rule", "by", "where"), rows, ("by",))
 
 
 def _bound(label: str, value: float | None, key: str, note: str) -> Fact:

@@ -18,21 +18,15 @@ from instances.units import LONGEST_S, MOST_TOKENS
 
 FloatArray = npt.NDArray[np.float64]
 
-_CHUNK = ("chunk", "chunk_tokens", "chunk_size")
-_PREFIX = ("prefix", "prefix_tokens", "prefix_size")
+CHUNK_NAMES = ("chunk", "chunk_tokens", "chunk_size")
+PREFIX_NAMES = ("prefix", "prefix_tokens", "prefix_size")
 UNITS_PER_SECOND = {
-    "s": 1.0,
-    "sec": 1.0,
-    "second": 1.0,
-    "seconds": 1.0,
-    "ms": 1e3,
-    "milliseconds": 1e3,
-    "us": 1e6,
-    "µs": 1e6,
-    "microseconds": 1e6,
-    "ns": 1e9,
-    "nanoseconds": 1e9,
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e3),
+    **dict.fromkeys(("us", "µs", "usec", "microsecond", "microseconds"), 1e6),
+    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e9),
 }
+_BETWEEN_WORDS = re.compile(r"[\s_.:()\[\]-]+")
 _TIME_NAME = re.compile(r"(?:(?:time|latency|duration|t)_)?(?P<unit>[a-zµ]+)")
 SHORTEST_S = 1e-12
 """Shortest time that can have been measured: the replay's clock has no shorter one."""
@@ -81,22 +75,36 @@ class Profile:
         )
 
 
+def column_name(title: str) -> str:
+    """A title in lower case with ``_`` between its words; the two micro signs are one.
+
+    Any other character stays: a slash or a damaged micro sign must not leave the unit of another quantity behind
+    ("tokens/s" is no time, and neither is what became of "µs" in a wrong encoding a second).
+    """
+    return _BETWEEN_WORDS.sub("_", title.lower().replace("\u03bc", "µ")).strip("_")
+
+
 def csv_lines(path: Path) -> list[tuple[int, list[str]]]:
     """Numbers and cells of the lines of a CSV file that are not empty.
 
     Raises
     ------
     InputError
-        For a file that cannot be read.
+        For a file that cannot be read, or whose cells are not separated by commas.
     """
     file = str(path)
     try:
-        text = read_text(path)
-        return [(number, cells) for number, cells in enumerate(csv.reader(text.splitlines()), start=1) if any(cells)]
+        rows = enumerate(csv.reader(read_text(path).splitlines()), start=1)
+        lines = [(number, cells) for number, cells in rows if any(cell.strip() for cell in cells)]
     except InputError as error:
         raise error.in_file(file) from None
     except csv.Error as error:
         raise InputError("", file, f"a file of comma-separated values ({error})", file=file) from None
+    for number, cells in lines[:1]:
+        if len(cells) == 1 and re.search(r"[;\t]", cells[0]):
+            allowed = "cells separated by commas, numbers with a decimal point"
+            raise InputError(f"line {number}", cells[0], allowed, file=file)
+    return lines
 
 
 def read_profile(path: Path) -> Profile:
@@ -129,11 +137,11 @@ def _columns(header: list[str], file: str) -> tuple[int, int, int, float]:
     chunk = prefix = time = -1
     divisor = 1.0
     for position, title in enumerate(header):
-        name = re.sub(r"[^a-z0-9µ]+", "_", title.strip().lower()).strip("_")
+        name = column_name(title)
         match = _TIME_NAME.fullmatch(name)
-        if name in _CHUNK and chunk < 0:
+        if name in CHUNK_NAMES and chunk < 0:
             chunk = position
-        elif name in _PREFIX and prefix < 0:
+        elif name in PREFIX_NAMES and prefix < 0:
             prefix = position
         elif match is not None and match["unit"] in UNITS_PER_SECOND and time < 0:
             time, divisor = position, UNITS_PER_SECOND[match["unit"]]

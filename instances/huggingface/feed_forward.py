@@ -77,7 +77,7 @@ def _routed_layers(view: ConfigView, layers: int) -> list[bool]:
     if frequency not in (None, 1):
         raise view.error("moe_layer_freq", "1: other layouts need mlp_layer_types")
     dense = view.get("mlp_only_layers") or []
-    if not isinstance(dense, list):
+    if not isinstance(dense, list) or any(isinstance(n, bool) or not isinstance(n, int) for n in dense):
         raise view.error("mlp_only_layers", "a list of layer numbers")
     return [layer >= first and layer not in dense and (layer + 1) % every == 0 for layer in range(layers)]
 

@@ -34,7 +34,8 @@ def layer_types(view: ConfigView, family: Family, layers: int) -> list[str]:
         raise view.error("layer_types", "a list: it says which layers are linear")
     every = view.optional("sliding_window_pattern", "_sliding_window_pattern")
     window = view.get("sliding_window")
-    if view.get("use_sliding_window") is False or window is None:
+    # In the model classes whose upper layers may slide, they do so only where asked for.
+    if window is None or not view.flag("use_sliding_window", default=family.sliding != "upper"):
         if every is not None or family.sliding == "pattern":
             raise view.error("sliding_window", "the window of the sliding layers, in tokens")
         return ["full_attention"] * layers

@@ -60,6 +60,8 @@ def _read(data: dict[str, Any], path: Path, predictions: int, *, quantised: bool
         view = ConfigView(data["text_config"], str(path), "text_config.")
     family, model_type = _family(outer, view)
     view.refuse_where_set("is_encoder_decoder", "only decoders are planned")
+    for keys in family.stated:
+        view.require(keys)
     dtype = element_bytes(outer, view)
     layers, hidden = view.whole("num_hidden_layers"), view.whole("hidden_size")
     if layers > MAX_LAYERS:

@@ -42,9 +42,8 @@ def quantised_width(settings: ConfigView) -> float:
         case "fbgemm_fp8":
             return 1.0
         case "awq" | "gptq":
-            bits = settings.whole("bits", "w_bit")
             zero_point = settings.flag("zero_point", default=not settings.flag("sym"))
-            return _integer_width(settings, bits, settings.get("group_size"), zero_point, "group_size")
+            return _integer_width(settings, ("bits", "w_bit"), zero_point)
         case "bitsandbytes":
             return _bitsandbytes_width(settings)
         case "compressed-tensors":
@@ -102,14 +101,15 @@ def _packed_width(settings: ConfigView, name: str, group: Any) -> float:
         raise settings.error("config_groups", f"an object under {key}: it decides the bytes of a weight")
     inner = ConfigView(weights, settings.file, f"{settings.prefix}{key}.")
     zero_point = not inner.flag("symmetric", default=True)
-    return _integer_width(inner, inner.whole("num_bits"), inner.get("group_size"), zero_point, "group_size")
+    return _integer_width(inner, ("num_bits",), zero_point)
 
 
-def _integer_width(settings: ConfigView, bits: int, group: Any, zero_point: bool, key: str) -> float:
+def _integer_width(settings: ConfigView, names: tuple[str, ...], zero_point: bool) -> float:
     """Packed whole numbers; a group of null or -1 is a row, whose scale weighs nothing."""
+    bits = settings.whole(*names)
     if bits > 8:
-        raise settings.error("bits", "at most 8")
-    if group in (None, -1):
+        raise settings.error(next(name for name in names if settings.get(name) is not None), "at most 8")
+    if settings.get("group_size") in (None, -1):
         return bits / 8
-    size = settings.whole(key)
+    size = settings.whole("group_size")
     return bits / 8 + (_SCALE_BYTES + (bits / 8 if zero_point else 0.0)) / size

@@ -92,6 +92,12 @@ class ConfigView:
         if self.get(key):
             raise self.error(key, f"null, false or 0: {reason}")
 
+    def require(self, keys: Sequence[str]) -> None:
+        """Raise if a key is there under none of its names, not even with null."""
+        if not any(key in self.data for key in keys):
+            allowed = f"stated{_or_names(keys)}: left out it would be a default, that of another model"
+            raise self.error(keys[0], allowed)
+
     def refuse_unread(self) -> None:
         """Raise for a key that may change shapes and that nothing asked for."""
         for key, value in self.data.items():

@@ -67,9 +67,9 @@ def _settings(outer: ConfigView, view: ConfigView) -> ConfigView | None:
     """The quantisation of the config, or of the hf_quant_config.json that ModelOpt writes beside a config.json."""
     for where in (view, outer):
         settings = where.get("quantization_config")
-        if settings:
+        if settings is not None:
             if not isinstance(settings, dict):
-                raise where.error("quantization_config", "an object")
+                raise where.error("quantization_config", "an object, or null")
             return ConfigView(settings, where.file, f"{where.prefix}quantization_config.")
     beside = Path(outer.file).parent / "hf_quant_config.json"
     if Path(outer.file).name != "config.json" or not beside.exists():

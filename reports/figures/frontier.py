@@ -29,6 +29,8 @@ def frontier_figure(found: CapacityResult) -> Figure | None:
         row.update(value=row["value_s"] / unit.size, shown=time_text(row["value_s"]))
     names = [*methods, LIMIT]
     colours = [SERIES[place % (len(SERIES) - 1)] for place in range(len(methods))]
+    # Colours come again after so many lines, with a dash then.
+    dashes = [[1, 0] if place < len(SERIES) - 1 else [2, 2] for place in range(len(methods))]
     what = "batch" if found.batch is None else "request length (tokens)"
     return Figure(
         name="frontier",
@@ -41,7 +43,7 @@ def frontier_figure(found: CapacityResult) -> Figure | None:
             "encoding": {
                 "x": quantity("size", what, scale={"zero": False}, axis={"labelExpr": SHORT_COUNTS}),
                 "y": quantity("value", f"latency of the plan ({unit.name})"),
-                **lines("method", names, [*colours, GREY], [*[[1, 0]] * len(methods), [6, 4]]),
+                **lines("method", names, [*colours, GREY], [*dashes, [6, 4]]),
                 "tooltip": [*tips(method="method"), *numbers(",", size="size"), *tips(shown="latency")],
             },
         },

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from instances.mesh import SWITCH
-from instances.numbers import UNKNOWN, byte_text, count_text, share_text
+from instances.numbers import UNKNOWN, byte_text, share_text
 from reports.figure import Figure, Row, rows_of
 from reports.figures.mesh_layers import mesh_layers
 from reports.source import Traced
@@ -39,7 +39,7 @@ def mesh_figure(view: Traced) -> Figure:
     }
     links = view.tables["links"]
     hottest = float((links["busy_s"] / view.makespan_s).max(initial=0.0))
-    layers = mesh_layers(rows, columns, hottest=hottest, arcs=len(arcs) // 3)
+    layers = mesh_layers(rows, columns, hottest=hottest, arcs=len(arcs) // 3, kept=view.kept_words)
     return Figure(
         name="mesh",
         title="Placement, memory and link load",
@@ -164,14 +164,10 @@ def _short_end(column: int, row: int, side: int, *, down: bool) -> tuple[float, 
 
 def _arcs(view: Traced) -> tuple[list[Row], int]:
     """Three points for each pair of stage and creditor, and how many pairs are left out."""
-    kept: dict[tuple[int, int], int] = {}
-    for spilled in view.spill:
-        if spilled.tokens and spilled.creditor != "host":
-            pair = spilled.stage, int(spilled.creditor)
-            kept[pair] = kept.get(pair, 0) + spilled.tokens
-    largest = sorted(kept.items(), key=lambda item: -item[1])[:MOST_ARCS]
+    kept = [(stage, creditor, amount) for (stage, creditor), amount in view.kept.items() if creditor != "host"]
+    largest = sorted(kept, key=lambda item: -item[2])[:MOST_ARCS]
     rows = []
-    for (stage, creditor), tokens in largest:
+    for stage, creditor, amount in largest:
         (row, column), (to_row, to_column) = view.placement[stage], view.placement[creditor]
         down, right = to_row - row, to_column - column
         length = math.hypot(down, right) or 1.0
@@ -189,26 +185,23 @@ def _arcs(view: Traced) -> tuple[list[Row], int]:
                     "step": step,
                     "row": round(y, 4),
                     "column": round(x, 4),
-                    "tokens": tokens,
-                    "kept": count_text(tokens),
+                    "tokens": amount,
+                    "kept": view.kept_text(amount),
                 }
             )
     return rows, len(kept) - len(largest)
 
 
 def _hosts(view: Traced) -> list[Row]:
-    kept: dict[int, int] = {}
-    for row in view.spill:
-        if row.tokens and row.creditor == "host":
-            kept[row.stage] = kept.get(row.stage, 0) + row.tokens
     return [
         {
             "stage": str(stage),
             "row": view.placement[stage][0] + HALF * 0.65,
             "column": view.placement[stage][1] + HALF * 0.7,
-            "kept": count_text(tokens),
+            "kept": view.kept_text(amount),
         }
-        for stage, tokens in kept.items()
+        for (stage, creditor), amount in view.kept.items()
+        if creditor == "host"
     ]
 
 

@@ -9,7 +9,7 @@ _HOT = 0.2
 """Share of the time in use from which on a link may be as red as links get."""
 
 
-def mesh_layers(rows: int, columns: int, *, hottest: float, arcs: int) -> list[Spec]:
+def mesh_layers(rows: int, columns: int, *, hottest: float, arcs: int, kept: str) -> list[Spec]:
     """Layers from the lowest to the highest; each names its data.
 
     Parameters
@@ -18,6 +18,8 @@ def mesh_layers(rows: int, columns: int, *, hottest: float, arcs: int) -> list[S
         Largest share of the time that a link is in use.
     arcs
         Number of spill links: the more, the fainter.
+    kept
+        What their amounts are.
     """
     x = {"scale": {"domain": [-0.5, columns - 0.5], "nice": False, "zero": False}}
     y = {"scale": {"domain": [-0.5, rows - 0.5], "nice": False, "zero": False, "reverse": True}}
@@ -99,7 +101,7 @@ def mesh_layers(rows: int, columns: int, *, hottest: float, arcs: int) -> list[S
                     "value": round(max(0.45, min(0.85, 16 / max(1, arcs))), 2),
                 },
                 "strokeWidth": quantity("tokens", None, scale={"range": [0.8, 4], "domainMin": 0}, legend=None),
-                "tooltip": tips(link="spill", kept="tokens kept (all chunks)"),
+                "tooltip": tips(link="spill", kept=f"{kept} (all chunks)"),
             },
         },
         {
@@ -117,7 +119,7 @@ def mesh_layers(rows: int, columns: int, *, hottest: float, arcs: int) -> list[S
         {
             "data": {"name": "hosts"},
             "mark": {"type": "text", "fontSize": size(0.6), "text": "H", "fill": ON_FILLED},
-            "encoding": {"x": at_x, "y": at_y, "tooltip": tips(stage="stage", kept="tokens kept at the host")},
+            "encoding": {"x": at_x, "y": at_y, "tooltip": tips(stage="stage", kept=f"{kept}, at the host")},
         },
         {
             "data": {"name": "dead"},

@@ -35,6 +35,10 @@ def progress_figure(result: Result) -> Figure | None:
     for row in rows:
         row.update(value=row["value_s"] / unit.size, shown=time_text(row["value_s"]), at=f"{row['t']:.2f} s")
     name = result.objective.name.replace("_", " ")
+    times = [row["t"] for row in rows]
+    ticks = _TICKS_S
+    if sum(min(times) <= tick <= max(times) for tick in ticks) < 2:
+        ticks = [float(f"{tick:.3g}") for tick in (min(times), max(times))]
     cut = any(not low <= row["value_s"] <= high for row in rows)
     return Figure(
         name="progress",
@@ -55,7 +59,7 @@ def progress_figure(result: Result) -> Figure | None:
                     "t",
                     "solve time (s)",
                     scale={"type": "log", "nice": False, "padding": 8},
-                    axis={"format": "~g", "values": _TICKS_S, "labelOverlap": True},
+                    axis={"format": "~g", "values": ticks, "labelOverlap": True},
                 ),
                 "y": quantity(
                     "value",

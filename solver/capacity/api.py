@@ -17,8 +17,10 @@ from solver.limits import Limits
 from solver.search import Placement
 from solver.warmup import warm_up
 
-LONGEST = 8
-"""No request is longer than so many times what all memory together holds of its KV, whatever waits are allowed."""
+MOST_SIZES = 2**20
+"""Sizes that are looked at: where KV does not end a request, it would be sought without end."""
+BOUNDED_OBJECTIVES = ("mean_latency", "makespan")
+"""Objectives whose budgets the bound knows."""
 
 
 @dataclass
@@ -38,7 +40,7 @@ class _Sizes:
             tokens = self.setting.instance.workload.tokens
             assert tokens is not None
             setting = replace(self.setting, batch=size) if self.by_batch else self.setting
-            made = Length(setting, tokens if self.by_batch else size * setting.step, self.layout)
+            made = Length(setting, tokens if self.by_batch else setting.tokens(size), self.layout)
             self.layout = made.layout
             self.lengths[size] = made
         return self.lengths[size]
@@ -81,7 +83,7 @@ class _Sizes:
 
     def number(self, size: int) -> int:
         """A size as tokens, or as a batch."""
-        return size if self.by_batch else size * self.setting.step
+        return size if self.by_batch else self.setting.tokens(size)
 
 
 def capacity(
@@ -111,9 +113,9 @@ def capacity(
     latency_budget
         Share by which a plan may be slower than the best without memory limits at the same length and with the same
         number of chunks; None: any latency. Dies that wait can buy length without limit.
-
     equal_chunks
-        Only plans in equal chunks; with a number of chunks and a budget there is a proved bound for these.
+        Only plans in equal chunks; with a number of chunks, a given layer split and a budget on the mean latency or the
+        makespan there is a proved bound for these.
 
     Raises
     ------
@@ -146,13 +148,14 @@ def capacity(
             base = size if way.name == "none" else base
             most_reached = max(most_reached, size) if way.bounded else most_reached
             rows.append(row)
-        if equal_chunks and chunks is not None and latency_budget is not None and not by_batch and most_reached:
+        most = _ceiling(sizes, host=False)
+        if _may_be_bounded(sizes) and most is not None and most_reached:
             note("bound")
-            bound = bound_steps(sizes.setting, most_reached, _range(sizes)[1], sizes.budget_s)
+            bound = bound_steps(sizes.setting, most_reached, max(most, most_reached), sizes.budget_s)
     except KeyboardInterrupt:
         interrupted = True
     if bound is not None:
-        tokens = bound * sizes.setting.step
+        tokens = sizes.setting.tokens(bound)
         rows = [row.model_copy(update={"bound_tokens": tokens}) if BY_NAME[row.method].bounded else row for row in rows]
     first = next((row for row in rows if row.method == "none"), None)
     return CapacityResult(
@@ -162,7 +165,7 @@ def capacity(
         latency_budget=latency_budget,
         methods=tuple(_with_gain(row, first) for row in rows),
         runtime_s=round(deadline.elapsed_s, 3),
-        stop_reason="interrupted" if interrupted else "time_limit" if deadline.over else "proved",
+        stop_reason="interrupted" if interrupted else "time_limit" if deadline.over else "iterations",
     )
 
 
@@ -228,15 +231,19 @@ def _note(sizes: _Sizes, way: Way, ran: bool, at_all: int, *, cut: bool, late: b
         return "time was up: longer ones may run"
     if late:
         return "time was up: at any latency longer ones may run"
-    if not ran and at_all >= _range(sizes)[0]:
+    least, most = _range(sizes)
+    if not ran and at_all >= least:
         return "runs, but slower than the budget"
     if not ran:
-        length = sizes.length(_range(sizes)[0])
+        length = sizes.length(least)
         search = length.search(host=way.host)
         for plan, unlimited in length.plans(search):
             way.offer(search, plan, unlimited, lambda: True)
         return search.unserved or search.why_not()
-    return ""
+    if at_all == most == MOST_SIZES and not sizes.by_batch:
+        return f"requests of more than {sizes.number(most)} tokens were not tried"
+    refused = way.refusal(sizes.setting.instance)
+    return "" if refused is None else f"as without spill, for programs are refused: {refused}"
 
 
 def _range(sizes: _Sizes) -> tuple[int, int]:
@@ -245,13 +252,33 @@ def _range(sizes: _Sizes) -> tuple[int, int]:
     if sizes.by_batch:
         return 1, min(instance.pipeline.max_batch, instance.workload.count)
     least = 1 if sizes.setting.step > instance.pipeline.chunk_quantum else sizes.setting.chunks or 1
-    free = sum(instance.hardware.die_at(die).hbm_bytes for die in instance.hardware.live_dies)
-    if instance.hardware.host is not None:
-        free += len(instance.hardware.live_dies) * instance.hardware.host.host_bytes
-    cost, layers = instance.stage_cost, instance.model.layer_count
-    per_token = cost.spillable_bytes_per_token(0, layers) * sizes.setting.batch
-    ceiling = 2**40 if per_token == 0 else LONGEST * free / per_token
-    return least, max(least, min(int(ceiling / sizes.setting.step) + 1, 4096))
+    most = _ceiling(sizes, host=True)
+    return least, MOST_SIZES if most is None else max(least, min(most, MOST_SIZES))
+
+
+def _ceiling(sizes: _Sizes, *, host: bool) -> int | None:
+    """No request is longer than so many steps, whatever waits are allowed; None where KV sets no limit.
+
+    When a stage runs its last chunk all its KV of the wave is somewhere in the memory of the dies and the host; some
+    stage has the mean of all stages at least, however layers are split.
+    """
+    setting, instance = sizes.setting, sizes.setting.instance
+    hardware, layers = instance.hardware, instance.model.layer_count
+    everywhere = sum(hardware.die_at(die).hbm_bytes for die in hardware.live_dies)
+    if host and hardware.host is not None:
+        everywhere += len(hardware.live_dies) * hardware.host.host_bytes
+    per_token = instance.stage_cost.spillable_bytes_per_token(0, layers) * setting.batch / instance.pipeline.stages
+    if per_token == 0:
+        return None
+    return max(0, int((everywhere / per_token - setting.tokens(0)) / setting.step) + 1)
+
+
+def _may_be_bounded(sizes: _Sizes) -> bool:
+    """Whether the bound speaks about such plans."""
+    setting = sizes.setting
+    given = setting.equal and setting.chunks is not None and sizes.budget is not None and not sizes.by_batch
+    fixed = setting.instance.fixed_layers is not None
+    return given and fixed and setting.instance.objective in BOUNDED_OBJECTIVES
 
 
 def _with_gain(row: CapacityRow, first: CapacityRow | None) -> CapacityRow:

@@ -22,14 +22,16 @@ GROWTH = 4
 
 
 def bound_steps(setting: Setting, reached: int, most: int, budget_s: Callable[[int], float | None]) -> int | None:
-    """No plan in ``chunks`` equal chunks within the budget is longer than so many steps; None if that is not proved.
+    """No plan in ``chunks`` equal chunks within the budget has requests longer than so many steps (``Setting.tokens``).
+
+    None if that is not proved in time.
 
     Parameters
     ----------
     reached
         A length in steps (``Setting.step``) that runs.
     most
-        Longest length of interest; the bound holds for these.
+        No request is longer than so many steps, whatever its latency.
     budget_s
         Seconds that the objective may take for a length; grows with it, None where it is not known.
     """
@@ -39,7 +41,10 @@ def bound_steps(setting: Setting, reached: int, most: int, budget_s: Callable[[i
         if setting.deadline.over:
             return None
         high = min(low + block - 1, most)
-        if _refuted(setting, low, budget_s(high)):
+        latency_s = budget_s(high)
+        if latency_s is None and block == 1:
+            return None  # nor is one known for longer ones
+        if _refuted(setting, low, latency_s):
             low, block = high + 1, block * GROWTH
         elif block > 1:
             block = max(1, block // GROWTH)
@@ -57,7 +62,7 @@ def _refuted(setting: Setting, steps: int, latency_s: float | None) -> bool:
     )
     found = longest_not_refuted(
         setting.instance,
-        [steps * setting.step],
+        [setting.tokens(steps)],
         setting.chunks or 1,
         lambda tokens: latency_s,
         "cpsat",

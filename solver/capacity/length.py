@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,9 +18,10 @@ from solver.search import Placement, Search
 SMALLER = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Largest chunks tried, between that of the fastest cuts (1) and that of equal chunks (0): workspace takes room."""
 
-
 MOST_QUANTA = 400
 """Quanta of a request on the grid of the cuts that are looked for."""
+MOST_CUTS_S = 10.0
+"""Seconds for the cuts of one length and one largest chunk."""
 UNLIMITED_BYTES = 1e15
 """Memory that no request fills."""
 
@@ -54,6 +56,10 @@ class Setting:
         quantum = self.instance.pipeline.chunk_quantum
         return quantum * self.chunks if self.equal and self.chunks is not None else quantum
 
+    def tokens(self, steps: int) -> int:
+        """Tokens of a request of so many steps: what is cached comes on top."""
+        return self.instance.workload.cached_tokens + steps * self.step
+
     def resized(self, tokens: int, *, host: bool, unlimited: bool = False) -> Instance:
         """The instance with requests of so many tokens, with or without its host, with or without memory limits."""
         resized = self.instance.with_tokens(tokens)
@@ -85,7 +91,6 @@ class Length:
     def __init__(self, setting: Setting, tokens: int, layout: tuple[tuple[int, ...], Placement] | None = None) -> None:
         self.setting, self.tokens = setting, tokens
         self._layout = layout
-        self._searches: dict[bool, Search] = {}
 
     def search(self, *, host: bool = False) -> Search:
         """A search of its own for each method, on the instance with or without host memory."""
@@ -128,7 +133,9 @@ class Length:
             if setting.deadline.over:
                 break
             cap = None if largest is None else round(equal[0] + share * (largest - equal[0]))
-            found = bounds.batch(setting.batch, 10.0, largest_chunk_tokens=cap, thorough=False)
+            found = bounds.batch(
+                setting.batch, setting.deadline.share(1.0, MOST_CUTS_S), largest_chunk_tokens=cap, thorough=False
+            )
             if found.cuts:
                 sizes = search.sizes(found.cuts)[self.shape[0] - self.shape[1]]
                 largest = largest or max(sizes)
@@ -150,20 +157,21 @@ class Length:
     @property
     def _admitted(self) -> list[Reference]:
         """Those that a method may use."""
-        return [found for found in self.references if not self.setting.equal or _is_equal(found.plan)]
+        if not self.setting.equal:
+            return self.references
+        return [found for found in self.references if _is_equal(found.plan, exactly=self.setting.chunks is not None)]
 
-    def plans(self, search: Search) -> list[tuple[Plan, Unlimited | None]]:
-        """The reference plans as plans of a search's instance."""
-        own = [
-            reference.plan.model_copy(update={"instance": search.instance.fingerprint}) for reference in self._admitted
-        ]
-        return [(plan, unlimited_run(search, plan)) for plan in own]
+    def plans(self, search: Search) -> Iterator[tuple[Plan, Unlimited | None]]:
+        """The reference plans as plans of a search's instance, run as they are asked for."""
+        for reference in self._admitted:
+            plan = reference.plan.model_copy(update={"instance": search.instance.fingerprint})
+            yield plan, unlimited_run(search, plan)
 
 
-def _is_equal(plan: Plan) -> bool:
-    """Whether all chunks but the last have one size, which the last does not exceed."""
+def _is_equal(plan: Plan, *, exactly: bool) -> bool:
+    """Whether all chunks have one size; unless ``exactly`` the last may be smaller."""
     (sizes,) = plan.chunks.values()
-    return set(sizes[:-1]) <= {sizes[0]} and sizes[-1] <= sizes[0]
+    return set(sizes[:-1]) <= {sizes[0]} and (sizes[-1] == sizes[0] if exactly else sizes[-1] <= sizes[0])
 
 
 def make_search(setting: Setting, instance: Instance) -> Search:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from formulations.virtual.split import virtual_reason
+from instances.instance import Instance
 from instances.plan import Plan, Schedule
 from solver.capacity.length import Length
 from solver.exact.host_spill import bisected
@@ -32,6 +33,8 @@ class Way:
         Whether it uses the host; without one there is no such row.
     schedule
         Of its plans; V-shaped ones are rows where they are asked for by name.
+    refusal
+        Why it can do no more than plans without spill on an instance; None if it can.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Way:
     offer: Offer
     host: bool = False
     schedule: Schedule = "chunked"
+    refusal: Callable[[Instance], str | None] = lambda instance: None
 
     @property
     def bounded(self) -> bool:
@@ -134,6 +138,7 @@ WAYS = (
         "rematch",
         "creditors by load, matched anew every few chunks; what is lent moves, and the die waits (a program)",
         _rematch,
+        refusal=refusal,
     ),
     Way("pool", "any die may hold any stage's chunks, amounts by a linear program", _pool),
     Way(

@@ -29,8 +29,8 @@ class CapacityRow(Document):
     optimum_s
         The best objective without memory limits at that length: what the budget is measured against.
     bound_tokens
-        No plan in equal chunks within the budget, of any way to spill without the host, has longer requests; None if
-        that is not proved, or plans in other chunks were asked for.
+        No plan in waves of ``batch`` and as many equal chunks within the budget, of any way to spill without the host,
+        has longer requests; None if that is not proved, or plans in other chunks were asked for.
     any_latency_tokens
         Longest request that runs at all.
     gain
@@ -65,7 +65,17 @@ class CapacityRow(Document):
 
 
 class CapacityResult(Document):
-    """The whole table."""
+    """The whole table.
+
+    Attributes
+    ----------
+    batch
+        Requests of a wave; None where the batch was asked for.
+    latency_budget
+        Share by which plans may be slower than ``optimum_s``; None: any latency.
+    stop_reason
+        "iterations" where every row is complete, "time_limit" or "interrupted".
+    """
 
     instance: str
     chunks: int | None

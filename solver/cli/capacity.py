@@ -25,6 +25,8 @@ EXAMPLE = (
     "Example: waferplan capacity instances/data/suites/mocap-capacity/llama3-70b-16-chunks.json "
     "--chunks 16 --latency-budget 5%"
 )
+STOPS = {"iterations": "every row is complete", "time_limit": "time was up", "interrupted": "interrupted"}
+"""Reasons to stop, in words."""
 
 
 @app.command("capacity", epilog=EXAMPLE)
@@ -95,29 +97,44 @@ def capacity_command(
 def _shown(found: CapacityResult) -> list[RenderableType]:
     by_batch = found.batch is None
     size = "batch" if by_batch else "tokens"
-    columns = ("method", size, "gain", "latency", "slower", "fails at", "any latency", "bound")
     budget = "any latency" if found.latency_budget is None else f"at most {share_text(found.latency_budget)} slower"
     chunks = "any number of chunks" if found.chunks is None else f"{found.chunks} chunks"
     head = f"{found.instance}: the {'largest batch' if by_batch else 'longest request'}, {chunks}, {budget}"
     rows = [_cells(row, by_batch=by_batch) for row in found.methods]
+    names = ["method", size, "gain", "latency", "slower", "fails at", "any latency"]
+    if found.latency_budget is None:  # then it is the second column again
+        names.remove("any latency")
+    columns = tuple(names)
     remarks = [(row.method, row.note) for row in found.methods if row.note]
+    bounds = {row.bound_tokens for row in found.methods if row.bound_tokens is not None}
+    remarks += [("bound", f"without the host no equal chunks run longer than {most} tokens") for most in bounds]
     return [
         head,
-        table(columns, rows, numbers=columns[1:]),
-        pairs([*remarks, ("status", found.stop_reason), ("time", time_text(found.runtime_s))]),
+        table(columns, [[row[name] for name in columns] for row in rows], numbers=columns[1:]),
+        pairs(
+            [
+                *remarks,
+                ("status", STOPS.get(found.stop_reason, found.stop_reason)),
+                ("time", time_text(found.runtime_s)),
+            ]
+        ),
     ]
 
 
-def _cells(row: CapacityRow, *, by_batch: bool) -> tuple[str, ...]:
+def _cells(row: CapacityRow, *, by_batch: bool) -> dict[str, str]:
+    """The cells of a row by column."""
     reached, at_all = (row.max_batch, row.any_latency_batch) if by_batch else (row.max_tokens, row.any_latency_tokens)
     slower = None if row.value_s is None or not row.optimum_s else row.value_s / row.optimum_s - 1
-    return (
-        row.method,
-        UNKNOWN if reached is None else f"{reached}",
-        UNKNOWN if row.gain is None else f"{row.gain:.2f}x",
-        time_text(row.value_s),
-        share_text(slower),
-        UNKNOWN if row.next_size is None else f"{row.next_size}",
-        UNKNOWN if at_all is None else f"{at_all}",
-        UNKNOWN if row.bound_tokens is None else f"{row.bound_tokens}",
-    )
+    return {
+        "method": row.method,
+        "batch" if by_batch else "tokens": _count(reached),
+        "gain": UNKNOWN if row.gain is None else f"{row.gain:.2f}x",
+        "latency": time_text(row.value_s),
+        "slower": share_text(slower),
+        "fails at": _count(row.next_size),
+        "any latency": _count(at_all),
+    }
+
+
+def _count(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number}"

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from instances.errors import MISSING, InputError
 from instances.numbers import share_text, time_text
+from instances.units import MOST_TOKENS
 from solver.cli import options
 from solver.cli.errors import DONE, one_line
 from solver.cli.files import output_file, write_file
@@ -64,6 +65,8 @@ def fit_command(
     count.
     """
     target = None if out is None else output_file("--out", out)
+    if target is not None and target == profile.resolve():
+        raise InputError("--out", str(out), "another file than the profile, which would be lost")
     samples = _of_model(read_samples(profile), profile, layers)
     if target is not None and samples.layers is not None:
         raise InputError(
@@ -71,6 +74,8 @@ def fit_command(
         )
     least = None if min_chunk is None else options.tokens("--min-chunk", min_chunk)
     reach = None if extrapolate_to is None else options.tokens("--extrapolate-to", extrapolate_to)
+    if reach is not None and reach > MOST_TOKENS:
+        raise InputError("--extrapolate-to", extrapolate_to, f"at most {MOST_TOKENS} tokens")
     with options.about_option("--min-chunk"):
         found = diagnose(samples, reach, least)
     if target is not None:
@@ -87,7 +92,7 @@ def _of_model(samples: Samples, profile: Path, layers: str | None) -> Samples:
         return samples
     number = options.whole("--layers", layers, least=1, most=_MOST_LAYERS)
     if samples.layers is None:
-        allowed = f"nothing: {profile} has the times of whole models, neither a column layer nor a time per layer"
+        allowed = f"left out: {profile} has the times of whole models, neither a column layer nor a time per layer"
         raise InputError("--layers", number, allowed)
     if number < samples.layers:
         raise InputError("--layers", number, f"at least the {samples.layers} layers that were measured")
@@ -97,8 +102,8 @@ def _of_model(samples: Samples, profile: Path, layers: str | None) -> Samples:
 def _coefficients(found: Diagnosis) -> Table:
     fit = found.fit
     rows = [
-        (name, time_text(float(value)), time_text(float(deviation)), _MEANINGS[name])
-        for name, value, deviation in zip(NAMES, fit.coefficients, fit.deviations, strict=True)
+        (name, time_text(float(value)), time_text(deviation), _MEANINGS[name])
+        for name, value, deviation in zip(NAMES, fit.coefficients, fit.known_deviations, strict=True)
     ]
     return table(("coefficient", "value", "deviation", "for"), rows, numbers=("value", "deviation"))
 

@@ -84,12 +84,13 @@ def _row(facts: dict[str, Any]) -> tuple[str, ...]:
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     kinds = ", ".join(f"{count} {kind}" for kind, count in facts["layers"].items())
     per_layer = facts["kv_bytes_per_token_layer"]
+    each = facts["weight_bytes"] / facts["parameters_total"]
     return [
         ("model", one_line(facts["name"])),
         ("layers", f"{sum(facts['layers'].values())}: {one_line(kinds)}"),
         ("parameters", f"{facts['parameters_total']} ({amount(facts['parameters_total'], '')})"),
         ("active a token", f"{facts['parameters_active']} ({amount(facts['parameters_active'], '')})"),
-        ("weights", amount(facts["weight_bytes"])),
+        ("weights", f"{amount(facts['weight_bytes'])}, {each:.4g} B a parameter"),
         ("KV a token", f"{facts['kv_bytes_per_token']} B, in full-attention and MLA layers"),
         ("KV a layer", one_line(", ".join(f"{kind} {size} B a token" for kind, size in per_layer.items()))),
         ("KV kept", f"{amount(facts['kv_window_bytes'])} at most a sequence, in sliding layers and states"),

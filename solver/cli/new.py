@@ -12,7 +12,7 @@ import typer
 from instances.base import read_json
 from instances.catalogue import load_hardware
 from instances.errors import InputError
-from instances.groups import tensor_parallel
+from instances.groups import check_heads, tensor_parallel
 from instances.hardware import Hardware
 from instances.instance import Instance
 from instances.units import BYTES, BYTES_PER_S, FLOPS_PER_S, SECONDS, parse_quantity
@@ -116,13 +116,16 @@ def new_command(
     length = options.tokens("--tokens", tokens)
     with options.about_option("--hardware"):
         base = load_hardware(hardware)
-    base = _grouped(base, options.whole("--tp", tp, least=1), peak_flops, given=mesh is not None)
+    degree = options.whole("--tp", tp, least=1)
+    base = _grouped(base, degree, peak_flops, given=mesh is not None)
     rows, columns = (base.rows, base.columns) if mesh is None else options.grid("--mesh", mesh)
     wafer_grid = base.wafers if wafers is None else options.grid("--wafers", wafers)
     described = {"rows": rows, "columns": columns, "wafers": list(wafer_grid), **hardware_data(base)}
     extra = extra_layers(prediction_layers, model)
     with options.about_option("--model"):
         sized = named_model(model, extra)
+    with options.about_option("--tp"):
+        check_heads(sized, degree, kv_stated=kv_bytes is not None)
     reference: dict[str, Any] = {"huggingface": _relative(model, base_dir)} if is_file(model) else {"name": model}
     for key, option, text in (
         ("weight_bytes", "--weight-bytes", weight_bytes),
@@ -153,9 +156,9 @@ def new_command(
         # They follow the layers whose outcome they read, on the same die.
         document["pipeline"]["forbidden_cuts"] = list(range(sized.layer_count - extra, sized.layer_count))
     if costs is not None:
-        document["costs"] = read_json(costs)
+        document["costs"] = _costs(costs, base_dir)
     text = json.dumps(document, indent=1)
-    _validate(text, base_dir)
+    _validate(text, base_dir, costs)
     if target is None:
         show_text(text)
     else:
@@ -216,6 +219,14 @@ def _relative(path: str, base_dir: Path) -> str:
     return path if os.path.isabs(path) else Path(os.path.relpath(path, base_dir)).as_posix()
 
 
+def _costs(path: Path, base_dir: Path) -> Any:
+    """A costs section; the path of its table starts at its own file and is made to start at the instance file."""
+    data = read_json(path)
+    if isinstance(data, dict) and isinstance(data.get("path"), str):
+        data = {**data, "path": _relative(str(path.parent / data["path"]), base_dir)}
+    return data
+
+
 def _split(text: str) -> str | list[int]:
     if "," not in text and not text.strip().isdecimal():
         return text
@@ -226,11 +237,13 @@ def _short(number: float) -> int | float:
     return int(number) if number == int(number) else number
 
 
-def _validate(text: str, base_dir: Path) -> None:
-    """Read the document as it will be read from the file; errors name the option behind a field."""
+def _validate(text: str, base_dir: Path, costs: Path | None) -> None:
+    """Read the document as it will be read from the file; errors name the option or the file behind a field."""
     try:
         _ = Instance.read(json.loads(text), base_dir=base_dir).stage_cost
     except InputError as error:
+        if costs is not None and not error.file and error.field.startswith("costs."):
+            raise InputError(error.field.removeprefix("costs."), error.value, error.allowed, file=str(costs)) from error
         if error.file or error.field not in _OPTIONS:
             raise
         raise InputError(_OPTIONS[error.field], error.value, error.allowed) from error

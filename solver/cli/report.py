@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from instances.errors import InputError
 from reports import report
 from solver.cli.errors import DONE
-from solver.cli.options import about_option
 from solver.cli.terminal import interruptible, progress, show
 
 app = typer.Typer(add_completion=False)
@@ -30,7 +30,12 @@ def report_command(
 
     Several results stand side by side. Exit code 1 if a plan breaks a rule or deadlocks.
     """
-    with interruptible(), progress() as shown, about_option("--out"):
-        files = report(sources, out, note=shown.note)
+    with interruptible(), progress() as shown:
+        try:
+            files = report(sources, out, note=shown.note)
+        except InputError as error:
+            if error.field != "out":  # about what is in the files, which are to blame then
+                raise
+            raise InputError("--out", error.value, error.allowed) from error
     show(f"{files.html}: {len(files.figures) // 2} pictures, also as SVG and PNG")
     return DONE

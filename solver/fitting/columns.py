@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from instances.costs.profile import UNITS_PER_SECOND
+from instances.costs.profile import CHUNK_NAMES, PREFIX_NAMES, UNITS_PER_SECOND, column_name
 from instances.errors import InputError
 
-_CHUNK = ("chunk", "chunk_tokens", "chunk_size")
 _PROMPT = ("tokens", "prompt", "prompt_tokens")
-_PREFIX = ("prefix", "prefix_tokens", "prefix_size")
 _BATCH = ("batch", "batch_size", "sequences")
 _LAYER = ("layer", "layer_index")
 _OPERATOR = ("operator", "op", "kernel")
 _PER_LAYER = "_per_layer"
 _TIME_WORDS = ("time", "latency", "duration", "t")
+_NO_DURATION = frozenset(
+    {"per", "tokens", "tok", "request", "requests", "throughput", "rate", "start", "end", "timestamp"}
+)
+"""Words of columns that end with a unit of time and hold a rate, a share of a chunk's time, or a point in time."""
 HEADER = (
     "columns chunk and prefix (or prompt_tokens, whole prompts), a time with its unit such as seconds, time_ms or "
     "us_per_layer, and if wanted batch, layer and operator"
@@ -48,7 +49,7 @@ def read_header(header: list[str], file: str) -> Columns:
     places: dict[str, int] = {}
     units, per_layer = 1.0, False
     for place, title in enumerate(header):
-        name = re.sub(r"[^a-z0-9µ]+", "_", title.strip().lower().replace("\u03bc", "µ")).strip("_")
+        name = column_name(title)
         role = _role(name)
         if role is None:
             units, per_layer = _time_unit(name, title, file)
@@ -77,9 +78,9 @@ def read_header(header: list[str], file: str) -> Columns:
 
 def _role(name: str) -> str | None:
     roles = (
-        ("chunk", _CHUNK),
+        ("chunk", CHUNK_NAMES),
         ("prompt", _PROMPT),
-        ("prefix", _PREFIX),
+        ("prefix", PREFIX_NAMES),
         ("batch", _BATCH),
         ("layer", _LAYER),
         ("operator", _OPERATOR),
@@ -90,10 +91,10 @@ def _role(name: str) -> str | None:
 def _time_unit(name: str, title: str, file: str) -> tuple[float, bool]:
     """Units of a time column in a second, and whether its times are those of one layer."""
     per_layer = name.endswith(_PER_LAYER)
-    unit = name.removesuffix(_PER_LAYER).rpartition("_")[2]
-    if unit in UNITS_PER_SECOND:
+    *words, unit = name.removesuffix(_PER_LAYER).split("_")
+    if unit in UNITS_PER_SECOND and not _NO_DURATION.intersection(words):
         return UNITS_PER_SECOND[unit], per_layer
-    if name.split("_")[0] in _TIME_WORDS:
+    if (words or [unit])[0] in _TIME_WORDS and unit not in UNITS_PER_SECOND:
         units = ", ".join(UNITS_PER_SECOND)
         raise InputError(title, title, f"a time with its unit at the end of the name, one of {units}", file=file)
     raise InputError(title, title, HEADER, file=file)

@@ -21,6 +21,7 @@ SHORT_CHUNK = 256
 _FEWEST_LONG = 8
 _FEWEST_HELD_OUT = 4
 _UNSURE = 0.5
+_MATTERS = 1e-3  # of a row's time: below that an uncertain coefficient changes nothing
 _FAR_OFF = 0.1
 _ROUGH = 0.25
 _FAR_BEYOND = 2.0
@@ -45,7 +46,7 @@ class Extrapolation:
     tokens: int
     chunk: int
     seconds: float
-    deviation_s: float
+    deviation_s: float | None
     beyond: float
 
 
@@ -77,7 +78,7 @@ class Diagnosis:
         """Plain data, as the command prints it."""
         return {
             "costs": self.fit.spec.model_dump(mode="json"),
-            "deviation_s": dict(zip(NAMES, (float(value) for value in self.fit.deviations), strict=True)),
+            "deviation_s": dict(zip(NAMES, self.fit.known_deviations, strict=True)),
             "undetermined": list(self.fit.undetermined),
             "layers": self.samples.layers,
             "rows": len(self.samples.seconds),
@@ -169,8 +170,9 @@ def _warnings(found: Diagnosis) -> Iterator[str]:
     yield from _about_rows(samples, fit)
     for name in fit.undetermined:
         yield f"{name} cannot be told from these rows and is 0: {_WANTED[name]}"
-    for name, value, deviation in zip(NAMES, fit.coefficients, fit.deviations, strict=True):
-        if value > 0 and deviation > _UNSURE * value:
+    shares = fit.largest_shares(samples)
+    for name, value, deviation, share in zip(NAMES, fit.coefficients, fit.deviations, shares, strict=True):
+        if deviation > _UNSURE * value and share * deviation > _MATTERS * value:
             yield f"{name} is uncertain: {value:.3g} s, standard deviation {deviation:.2g} s"
     if found.better_shape == "rectangle":
         yield "the rectangle fits better than causal attention: is the prefix counted in the chunk, or padded?"
@@ -206,7 +208,8 @@ def _about_rows(samples: Samples, fit: Fit) -> Iterator[str]:
     if left_out:
         yield f"{left_out} of {len(samples.seconds)} rows are far from the others and left out"
     if len(samples.seconds) <= int((fit.coefficients > 0).sum()):
-        yield f"{len(samples.seconds)} rows for as many coefficients: their errors say nothing"
+        rows = "1 row" if len(samples.seconds) == 1 else f"{len(samples.seconds)} rows"
+        yield f"{rows} for as many coefficients: the errors say nothing"
     if samples.prefix.max() == 0:
         yield "no row has a prefix: the time after one is what causal attention makes of whole prompts"
     elif samples.prefix.min() == samples.prefix.max():
@@ -216,12 +219,14 @@ def _about_rows(samples: Samples, fit: Fit) -> Iterator[str]:
 def _about_extrapolation(samples: Samples, fit: Fit, asked: Extrapolation) -> Iterator[str]:
     if asked.beyond <= 1:
         return
-    unsure = asked.seconds <= 0 or asked.deviation_s > _FAR_OFF * asked.seconds
+    known = asked.deviation_s is not None and asked.seconds > 0
+    share = asked.deviation_s / asked.seconds if asked.deviation_s is not None and known else 1.0
+    unsure = share > _FAR_OFF
     verdict = "; the rows do not support that" if unsure or asked.beyond > _FAR_BEYOND else ""
-    share = asked.deviation_s / asked.seconds if asked.seconds > 0 else 1.0
+    spread = f"standard deviation {share:.1%}" if known else "standard deviation unknown"
     yield (
         f"a context of {asked.tokens} tokens is {asked.beyond:.3g} times the longest one measured ({samples.reach}), "
-        f"standard deviation {share:.1%} if the shape holds{verdict}"
+        f"{spread} if the shape holds{verdict}"
     )
     if "pair_s" in fit.undetermined or samples.prefix.min() == samples.prefix.max():
         yield f"nothing measured says how the time grows with the prefix up to {asked.tokens} tokens"

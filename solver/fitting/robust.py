@@ -21,6 +21,7 @@ from solver.fitting.samples import Samples
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
 Shape = Literal["causal", "rectangle"]
 NAMES = ("chunk_s", "prefix_s", "token_s", "pair_s")
 _PREFERENCE = (2, 3, 0, 1)  # what explains rows that cannot tell coefficients apart: tokens, pairs, overhead, prefix
@@ -31,6 +32,8 @@ _LEAST_FAR = 0.5  # half as long again; kernels of other tile sizes differ by up
 _MAYBE_FAR = 0.15
 _MOST_LEFT_OUT = 1 / 20
 _CANDIDATES = 5
+_NO_PULL = 0.005
+_ROUNDS_AT_ONCE = 10
 _ROUNDS = 100
 _EXACT = 1e-10
 
@@ -74,6 +77,15 @@ class Fit:
         return np.sqrt(np.diag(self.covariance))
 
     @property
+    def known_deviations(self) -> tuple[float | None, ...]:
+        """The same, None for a coefficient that is not determined, and for all where no row is left to tell errors."""
+        spare = int(self.kept.sum()) > int((self.coefficients > 0).sum())
+        return tuple(
+            float(value) if spare and name not in self.undetermined else None
+            for name, value in zip(NAMES, self.deviations, strict=True)
+        )
+
+    @property
     def median_error(self) -> float:
         """Median of the absolute relative errors of the rows that were kept."""
         return float(np.median(np.abs(self.relative_errors[self.kept])))
@@ -94,8 +106,16 @@ class Fit:
         seconds: FloatArray = _terms(batch, chunk, prefix, self.shape) @ self.coefficients
         return seconds
 
-    def deviation_s(self, chunk: float, prefix: float) -> float:
-        """Standard deviation of what the fit says about one chunk of a single sequence, in seconds."""
+    def largest_shares(self, samples: Samples) -> FloatArray:
+        """Of the time of any row, the largest part that each coefficient accounts for; shape (4,)."""
+        terms = _terms(samples.batch, samples.chunk, samples.prefix, self.shape) / samples.seconds[:, None]
+        shares: FloatArray = terms.max(axis=0) * self.coefficients
+        return shares
+
+    def deviation_s(self, chunk: float, prefix: float) -> float | None:
+        """Standard deviation of what the fit says about one chunk of a single sequence, in seconds; None if unknown."""
+        if int(self.kept.sum()) <= int((self.coefficients > 0).sum()):
+            return None
         terms = _terms(np.ones(1), np.array([chunk]), np.array([prefix]), self.shape)[0]
         return float(np.sqrt(max(0.0, terms @ self.covariance @ terms)))
 
@@ -120,7 +140,14 @@ def fit_samples(samples: Samples, shape: Shape = "causal") -> Fit:
     usable = _independent(relative / scale)
     kept = np.ones(count, dtype=np.bool_)
     solved = _huber(relative / scale, usable)
-    for _ in range(min(max(1, int(count * _MOST_LEFT_OUT)), count - len(usable) - 1)):
+    most = min(max(1, int(count * _MOST_LEFT_OUT)), count - len(usable) - 1)
+    for _ in range(_ROUNDS_AT_ONCE):
+        far = _plainly_far(relative / scale, kept, solved, usable)[: most - int((~kept).sum())]
+        if not len(far):
+            break
+        kept[far] = False
+        solved = _huber((relative / scale)[kept], usable)
+    for _ in range(most - int((~kept).sum())):
         found = _without_the_farthest(relative / scale, kept, solved, usable)
         if found is None:
             break
@@ -152,6 +179,22 @@ def _independent(terms: FloatArray) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def _plainly_far(terms: FloatArray, kept: BoolArray, solved: FloatArray, usable: tuple[int, ...]) -> IntArray:
+    """Rows that are far off and hardly move the fit, the farthest first: among many rows they need no fit of their own.
+
+    A row's pull is its leverage; below `_NO_PULL` a fit without it says the same about it.
+    """
+    rows = np.flatnonzero(kept)
+    basis = np.linalg.qr(terms[rows][:, list(usable)])[0]
+    errors = terms[rows] @ solved - 1
+    said = np.maximum(errors + 1, _EXACT)
+    off = np.maximum(said, 1 / said) - 1
+    limit = max(_LEAST_FAR, _FAR * _spread(errors))
+    far = (off > limit) & (np.sum(basis**2, axis=1) < _NO_PULL)
+    ordered: IntArray = rows[far][np.argsort(-off[far], kind="stable")]
+    return ordered
+
+
 def _without_the_farthest(
     terms: FloatArray, kept: BoolArray, solved: FloatArray, usable: tuple[int, ...]
 ) -> tuple[BoolArray, FloatArray] | None:
@@ -163,8 +206,9 @@ def _without_the_farthest(
     columns = list(usable)
     rows = np.flatnonzero(kept)
     basis = np.linalg.qr(terms[rows][:, columns])[0]
-    free = np.maximum(1 - np.sum(basis**2, axis=1), _EXACT)
-    deleted = np.abs(terms[rows] @ solved - 1) / free
+    leverage = np.sum(basis**2, axis=1)
+    deleted = np.abs(terms[rows] @ solved - 1) / np.maximum(1 - leverage, _EXACT)
+    deleted[leverage < _NO_PULL] = 0.0  # `_plainly_far` has judged them
     best: tuple[BoolArray, FloatArray] | None = None
     farthest = 1.0
     for place in np.argsort(-deleted, kind="stable")[:_CANDIDATES]:

@@ -82,6 +82,9 @@ def test_one_chunk_size_answers_for_itself_only() -> None:
         ("chunk_tokens, prefix_tokens, time_ms", 1e3),
         ("Chunk,Prefix,Time (us)", 1e6),
         ("prefix,chunk,ns", 1e9),
+        # Micro as the Greek letter of many keyboards, and as the sign.
+        ("chunk,prefix,time_\u03bcs", 1e6),
+        ("chunk,prefix,t [\u00b5s]", 1e6),
     ],
 )
 def test_units_and_order_are_in_the_header(tmp_path: Path, header: str, scale: float) -> None:
@@ -101,6 +104,10 @@ def test_units_and_order_are_in_the_header(tmp_path: Path, header: str, scale: f
         ("chunk,prefix,seconds,batch\n1,2,3,4\n", "batch"),
         ("chunk,prefix,time\n1,2,3\n", "time"),
         ("chunk,prefix,seconds,ms\n1,2,3,4\n", "ms"),
+        # Neither is a time in seconds.
+        ("chunk,prefix,time/s\n1,2,3\n", "time/s"),
+        ("chunk,prefix,time_\ufffds\n1,2,3\n", "header"),
+        ("chunk;prefix;seconds\n1;2;3\n", "separated by commas"),
         ("chunk,prefix,seconds\n", "at least one"),
         ("chunk,prefix,seconds\n1,2\n", "line 2"),
         ("chunk,prefix,seconds\n1,2,x\n", "line 2"),

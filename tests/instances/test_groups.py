@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from instances.catalogue import load_hardware
+from instances.catalogue import load_hardware, load_model
 from instances.errors import InputError
-from instances.groups import tensor_parallel
+from instances.groups import check_heads, tensor_parallel
 from instances.hardware import DieOverride, Host
 
 # Dense bf16 rate, memory, its bandwidth, link to a neighbour each way.
@@ -60,3 +60,18 @@ def test_groups_are_of_whole_and_like_dies() -> None:
         tensor_parallel(single.model_copy(update={"disabled_dies": ((0, 1),)}), 2)
     with pytest.raises(InputError, match=r"hardware\.dies"):
         tensor_parallel(single.model_copy(update={"dies": (DieOverride(at=(0, 0), hbm_bytes=1e9),)}), 2)
+
+
+def test_heads_divide_over_a_group() -> None:
+    # Qwen3-235B: 64 heads, 4 KV heads. Eight members keep each KV head twice: 2 * 8 / 4 bytes.
+    model = load_model("qwen3-235b")
+    check_heads(model, 4)
+    with pytest.raises(InputError, match=r"tp: 8 .*4 KV heads .*\(--kv-bytes\) 4$"):
+        check_heads(model, 8)
+    check_heads(model, 8, kv_stated=True)
+    with pytest.raises(InputError, match=r"tp: 6 .*64 heads"):
+        check_heads(model, 6, kv_stated=True)
+    # The one latent of MLA is kept by all members.
+    with pytest.raises(InputError, match=r"tp: 4 .*1 latent .*\(--kv-bytes\) 8$"):
+        check_heads(load_model("deepseek-v3"), 4)
+    check_heads(load_model("deepseek-v3"), 1)

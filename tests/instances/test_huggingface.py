@@ -57,6 +57,34 @@ def test_a_missing_key_of_mla_or_experts_is_named(read: Reader, key: str) -> Non
     assert read.refusal(without(DEEPSEEK, key)).field == key
 
 
+@pytest.mark.parametrize(
+    ("model_type", "key"),
+    [
+        ("gemma3_text", "head_dim"),  # 256 in the model class, and not hidden / heads as for Llama
+        ("qwen3", "head_dim"),
+        ("mistral", "num_key_value_heads"),  # 8, and not as many as heads
+        ("mixtral", "num_local_experts"),
+        ("qwen3_moe", "num_experts"),
+        ("qwen3_moe", "moe_intermediate_size"),
+        ("deepseek_v3", "n_shared_experts"),
+        ("deepseek_v3", "first_k_dense_replace"),
+        ("qwen2_moe", "shared_expert_intermediate_size"),
+        ("gemma4_text", "global_head_dim"),
+    ],
+)
+def test_what_the_model_class_would_fill_in_is_asked_for(read: Reader, model_type: str, key: str) -> None:
+    whole = {**DEEPSEEK, "model_type": model_type, "head_dim": 8, "sliding_window": None, "num_experts": 16}
+    whole |= {"shared_expert_intermediate_size": 12, "global_head_dim": 8}
+    names = ("num_experts", "n_routed_experts", "num_local_experts")
+    error = read.refusal(without(whole, *(names if key in names else (key,))))
+    assert error.field == ("num_experts" if key in names else key) and "default" in error.allowed
+
+
+def test_lists_of_dense_layers_hold_numbers(read: Reader) -> None:
+    qwen = {**MIXTRAL, "model_type": "qwen3_moe", "moe_intermediate_size": 12}
+    assert read.refusal({**qwen, "mlp_only_layers": ["1"]}).field == "mlp_only_layers"
+
+
 @pytest.mark.parametrize("value", [0, -1, 2.5, "8", True])
 def test_impossible_numbers_are_refused(read: Reader, value: Any) -> None:
     assert read.refusal({**LLAMA, "num_hidden_layers": value}).field == "num_hidden_layers"
@@ -87,7 +115,7 @@ def test_unknown_architectures_are_refused(read: Reader) -> None:
 
 def test_attention_inside_chunks(read: Reader) -> None:
     llama4 = {**MIXTRAL, "model_type": "llama4_text", "attention_chunk_size": 64, "num_hidden_layers": 5}
-    llama4 |= {"intermediate_size_mlp": 200, "use_qk_norm": True}
+    llama4 |= {"head_dim": 8, "intermediate_size_mlp": 200, "use_qk_norm": True}
     model = read(llama4)
     # Each fourth layer is without rotary positions and sees everything.
     assert model.layer_kinds == ("chunked-moe",) * 3 + ("full-moe", "chunked-moe")
@@ -138,13 +166,13 @@ def test_biases(read: Reader) -> None:
 def test_tied_heads(read: Reader) -> None:
     assert read({**LLAMA, "tie_word_embeddings": True}).tied_embeddings
     # What the model class does where the config is silent.
-    gemma = {**LLAMA, "model_type": "gemma3_text", "sliding_window": 16}
+    gemma = {**LLAMA, "model_type": "gemma3_text", "head_dim": 8, "sliding_window": 16}
     assert read(gemma).tied_embeddings
     assert not read({**gemma, "tie_word_embeddings": False}).tied_embeddings
 
 
 def test_a_nested_text_model(read: Reader) -> None:
-    inner = without(LLAMA, "torch_dtype", "model_type")
+    inner = without(LLAMA, "torch_dtype", "model_type") | {"head_dim": 8}
     outer = {"model_type": "gemma3", "torch_dtype": "float32", "text_config": {**inner, "sliding_window": 16}}
     model = read({**outer, "vision_config": {"hidden_size": 9, "num_hidden_layers": 2}})
     assert (model.hidden, model.layer_count, model.kv_bytes) == (64, 4, 4)
@@ -220,7 +248,7 @@ def test_sparse_attention(read: Reader) -> None:
 
 def test_sliding_layers_by_list(read: Reader) -> None:
     types = ["sliding_attention", "full_attention"] * 2
-    oss = {**MIXTRAL, "model_type": "gpt_oss", "sliding_window": 16, "layer_types": types, "attention_bias": True}
+    oss = {**MIXTRAL, "model_type": "gpt_oss", "head_dim": 8, "sliding_window": 16, "layer_types": types}
     model = read(oss)
     assert model.layer_kinds == ("sliding-moe", "full-moe") * 2
     assert attention_of(model).window == 16 and attention_of(model).sinks
@@ -230,7 +258,7 @@ def test_sliding_layers_by_list(read: Reader) -> None:
 
 
 def test_sliding_layers_by_pattern(read: Reader) -> None:
-    gemma = {**LLAMA, "model_type": "gemma3_text", "sliding_window": 16, "num_hidden_layers": 7}
+    gemma = {**LLAMA, "model_type": "gemma3_text", "head_dim": 8, "sliding_window": 16, "num_hidden_layers": 7}
     # Every third is full; without a stated pattern every sixth, as in the model class.
     assert read({**gemma, "sliding_window_pattern": 3}).layer_kinds == (
         *("sliding-dense", "sliding-dense", "full-dense") * 2,
@@ -244,15 +272,20 @@ def test_sliding_layers_by_model_type(read: Reader) -> None:
     mistral = {**LLAMA, "model_type": "mistral"}
     assert read({**mistral, "sliding_window": 16}).layer_kinds == ("sliding-dense",) * 4
     assert read({**mistral, "sliding_window": None}).layer_kinds == ("full-dense",) * 4
-    qwen = {**LLAMA, "model_type": "qwen3", "sliding_window": 16, "max_window_layers": 3}
+    # Without the key Mistral's model class would slide over 4096 tokens.
+    assert read.refusal(mistral).field == "sliding_window"
+    qwen = {**LLAMA, "model_type": "qwen3", "head_dim": 8, "sliding_window": 16, "max_window_layers": 3}
     assert read({**qwen, "use_sliding_window": False}).layer_kinds == ("full-dense",) * 4
+    # Its default is false in the model class.
+    assert read(qwen).layer_kinds == ("full-dense",) * 4
+    assert read.refusal({**qwen, "use_sliding_window": "no"}).field == "use_sliding_window"
     upper = read({**qwen, "use_sliding_window": True})
     assert upper.layer_kinds == (*("full-dense",) * 3, "sliding-dense")
     assert read.refusal({**LLAMA, "sliding_window": 16}).field == "layer_types"
 
 
 def test_lightning_layers_are_refused(read: Reader) -> None:
-    mini = {**MIXTRAL, "model_type": "minimax_m2", "use_qk_norm": True}
+    mini = {**MIXTRAL, "model_type": "minimax_m2", "head_dim": 8, "use_qk_norm": True}
     assert attention_of(read({**mini, "attn_type_list": [1, 1, 1, 1]})).qk_norm == "full"
     assert read.refusal({**mini, "attn_type_list": [1, 0, 1, 1]}).field == "attn_type_list"
 
@@ -281,7 +314,8 @@ JUNK = st.one_of(
 )
 HYBRID: dict[str, Any] = {
     **LLAMA,
-    "model_type": "qwen3_next",
+    "model_type": "qwen3_5_text",
+    "head_dim": 8,
     "layer_types": ["linear_attention", "full_attention"] * 2,
     "linear_num_key_heads": 2,
     "linear_num_value_heads": 4,

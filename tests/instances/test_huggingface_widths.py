@@ -66,6 +66,15 @@ def test_exceptions_keep_the_dtype(read: Reader, entry: str, kept: set[str]) -> 
     [
         ({"quant_method": "awq", "group_size": 128}, "bits"),
         ({"quant_method": "gptq", "bits": 16}, "bits"),
+        ({"quant_method": "awq", "w_bit": 16}, "w_bit"),
+        (
+            {
+                "quant_method": "compressed-tensors",
+                "format": "pack-quantized",
+                "config_groups": {"g": {"weights": {"num_bits": 16}}},
+            },
+            "config_groups.g.weights.num_bits",
+        ),
         ({"quant_method": "bitsandbytes"}, "load_in_4bit"),
         ({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"}, "quant_algo"),
         ({"quant_method": "compressed-tensors", "format": "marlin-24"}, "format"),
@@ -78,6 +87,11 @@ def test_exceptions_keep_the_dtype(read: Reader, entry: str, kept: set[str]) -> 
 )
 def test_the_key_that_decides_a_width_is_named(read: Reader, settings: dict[str, Any], key: str) -> None:
     assert read.refusal({**LLAMA, "quantization_config": settings}).field == f"quantization_config.{key}"
+
+
+@pytest.mark.parametrize("settings", ["fp8", [], False, 0])
+def test_a_quantisation_that_is_no_object_is_refused(read: Reader, settings: Any) -> None:
+    assert read.refusal({**LLAMA, "quantization_config": settings}).field == "quantization_config"
 
 
 def test_unknown_quantisation_is_refused_unless_widths_are_given(read: Reader) -> None:

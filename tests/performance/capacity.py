@@ -27,7 +27,8 @@ def main() -> None:
     arguments.add_argument("--chunks", default="16", help="numbers of chunks")
     arguments.add_argument("--links", default="", help="link speeds as '900 GB/s'; those of the files by default")
     arguments.add_argument("--methods", default=",".join(METHODS), help="rows of a capacity table")
-    arguments.add_argument("--time-limit", type=float, default=300.0, help="seconds for one row of the table")
+    arguments.add_argument("--equal-chunks", action="store_true", help="only equal chunks, which have a bound")
+    arguments.add_argument("--time-limit", type=float, default=300.0, help="seconds for one row of this table")
     given = arguments.parse_args()
     names = given.models.split(",") if given.models else sorted(path.stem for path in SUITE.glob("*.json"))
     links = given.links.split(",") if given.links else [None]
@@ -41,17 +42,24 @@ def main() -> None:
             continue
         for chunks in map(int, given.chunks.split(",")):
             for link in links:
-                sys.stdout.write(_line(name, methods, chunks, link, given.time_limit) + "\n")
+                sys.stdout.write(_line(name, methods, chunks, link, given) + "\n")
                 sys.stdout.flush()
 
 
-def _line(name: str, methods: list[str], chunks: int, link: str | None, time_s: float) -> str:
+def _line(name: str, methods: list[str], chunks: int, link: str | None, given: argparse.Namespace) -> str:
     instance = Instance.load(SUITE / f"{name}.json")
     if link is not None:
         document = instance.canonical()
         document["hardware"]["link_bytes_per_s"] = link
         instance = Instance.read(document)
-    found = capacity(instance, methods, chunks=chunks, latency_budget=BUDGET, limits=Limits(time_s=time_s))
+    found = capacity(
+        instance,
+        methods,
+        chunks=chunks,
+        latency_budget=BUDGET,
+        equal_chunks=given.equal_chunks,
+        limits=Limits(time_s=given.time_limit),
+    )
     bound = next((row.bound_tokens for row in found.methods if row.bound_tokens is not None), None)
     cells = " | ".join(_cell(row) for row in found.methods)
     speed = instance.hardware.link_bytes_per_s / 1e9
@@ -62,7 +70,7 @@ def _cell(row: CapacityRow) -> str:
     if row.max_tokens is None:
         return "–"
     gain = "" if row.gain is None or row.method == "none" else f" ({row.gain:.2f}x)"
-    late = " at least" if row.note else ""
+    late = " at least" if row.note.startswith("time was up") else ""
     return f"{row.max_tokens}{gain}{late}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from reports.drawing import svg_text
 from reports.figures.cactus import cactus_figure
 from reports.figures.chunks import sizes_figure, times_figure
+from reports.figures.frontier import frontier_figure
 from reports.figures.losses import losses_figure
 from reports.figures.memory import memory_figure, memory_map
 from reports.figures.mesh import mesh_figure
@@ -20,7 +22,8 @@ from reports.figures.progress import progress_figure
 from reports.figures.timeline import timeline_figure
 from reports.source import Replayed, replay_of
 from solver.benchmark.statistics import references, summarise
-from solver.result import Result
+from solver.capacity.result import CapacityResult, CapacityRow, FrontierPoint
+from solver.result import Result, TracePoint
 from tests.builders import small_instance, small_plan
 from tests.reports.results import planless_result, replayed_result, small_result, spilling_result
 from tests.solver.benchmark.making import record
@@ -163,6 +166,39 @@ def test_the_search_is_drawn_to_its_end() -> None:
     value = result.objective.value
     assert [row["value_s"] for row in rows if row["what"] == "best plan"] == [value, value]
     assert progress_figure(planless_result()) is None
+
+
+def test_short_searches_have_their_ends_on_the_axis() -> None:
+    # from 1.06 s to 1.127 s there is neither 1 s nor 2 s
+    trace = (TracePoint(t_s=1.06, value=None, bound=0.5),)
+    figure = progress_figure(small_result(trace=trace, runtime_s=1.127))
+    assert figure is not None
+    assert figure.layout["encoding"]["x"]["axis"]["values"] == [1.06, 1.13]
+    longer = progress_figure(small_result())
+    assert longer is not None
+    assert {0.5, 1.0} <= set(longer.layout["encoding"]["x"]["axis"]["values"])
+
+
+def test_ways_beyond_the_colours_have_dashes() -> None:
+    point = FrontierPoint(size=1024, value_s=1.0, optimum_s=1.0)
+    ways = [CapacityRow(method=f"way {number}", max_tokens=1024, frontier=(point,)) for number in range(9)]
+    found = CapacityResult(
+        instance="i", chunks=1, batch=1, latency_budget=None, methods=tuple(ways), runtime_s=1.0, stop_reason="complete"
+    )
+    figure = frontier_figure(found)
+    assert figure is not None
+    encoding = figure.layout["encoding"]
+    styles = list(
+        zip(encoding["color"]["scale"]["range"], map(tuple, encoding["strokeDash"]["scale"]["range"]), strict=True)
+    )
+    assert len(styles) == len(set(styles)) == 10
+
+
+def test_long_names_of_plans_stay_inside_the_picture(view: Replayed) -> None:
+    svg = svg_text(sizes_figure([("name " * 100, view), ("other", view)]), 600)
+    width = re.search(r'<svg[^>]* width="(\d+)', svg)
+    assert width is not None
+    assert int(width.group(1)) <= 600
 
 
 def test_profiles_count_runs_without_a_plan() -> None:

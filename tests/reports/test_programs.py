@@ -15,7 +15,7 @@ from reports.figures.requests import requests_figure
 from reports.served import Served, programmed
 from solver.result import Result
 from tests.reports.pages import read_page
-from tests.reports.results import planless_result, programmed_result, served_result
+from tests.reports.results import planless_result, programmed_result, served_result, small_result
 from tests.reports.test_report import HOSTILE, at, page_of
 
 SERVED_PICTURES = ["mesh", "timeline", "iteration-tokens", "iteration-times", "requests", "memory", "memory-map"]
@@ -125,6 +125,39 @@ def test_programs_that_cannot_be_replayed_are_refused(result: Result, tmp_path: 
         report(with_program(document), tmp_path)
     with pytest.raises(InfeasibleError, match="deadlock"):
         report(programmed_result().model_copy(update={"program": {**document, "capacity_bytes": [1, 1]}}), tmp_path)
+
+
+def test_a_program_that_counts_first_tokens_need_not_serve_in_iterations(tmp_path: Path) -> None:
+    # as rematching does: prompts alone, whose first token comes with the last chunk
+    metrics = small_result().metrics
+    assert metrics is not None
+    counted = metrics.model_copy(update={"ttft_s": 1.0, "peak_memory_bytes": (1, 1), "stall_s": (0.0, 0.0)})
+    page = page_of(programmed_result().model_copy(update={"metrics": counted}), tmp_path)
+    assert list(page.specs) == ["mesh", "timeline", "memory", "memory-map"]
+    assert "time to first token 1.0000 s" in page.text
+
+
+def test_iterations_of_several_chunks_are_refused(result: Result, tmp_path: Path) -> None:
+    # 4 requests, one iteration, the memory: 6 waves, all of two chunks
+    document = programmed_result().program
+    assert document is not None
+    longer = {**document, "arrivals_s": [0] * 6, "compute_s": [[[1, 2], [3, 4]]] * 6}
+    longer |= {"kv_bytes": [[[1, 1], [1, 1]]] * 6, "activation_bytes": [[0, 0]] * 6}
+    with pytest.raises(InputError, match="one chunk a request"):
+        report(result.model_copy(update={"program": longer}), tmp_path)
+
+
+def test_kv_that_a_program_writes_elsewhere_is_shown(tmp_path: Path) -> None:
+    # stage 0 writes 300 B after the first chunk of each of two requests to stage 1: 600 B
+    answer = programmed_result()
+    document = {**(answer.program or {})}
+    document["spill"] = [{"wave": wave, "stage": 0, "chunk": 0, "creditor": 1, "bytes": 300} for wave in range(2)]
+    page = page_of(answer.model_copy(update={"program": document}), tmp_path)
+    assert "Memory binds: the plan keeps KV elsewhere" in page.text
+    assert "KV written elsewhere" in page.text
+    assert "600 B at 1" in page.text
+    arcs = page.specs["mesh"]["datasets"]["arcs"]
+    assert {(row["link"], row["kept"]) for row in arcs} == {("stage 0 to stage 1", "600 B")}
 
 
 def test_what_a_method_says_has_units() -> None:

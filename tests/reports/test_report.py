@@ -18,7 +18,14 @@ from solver.capacity.result import CapacityResult
 from solver.result import Compared, Result
 from tests.builders import small_instance
 from tests.reports.pages import Read, read_page
-from tests.reports.results import named, one_stage_result, planless_result, small_result, spilling_result
+from tests.reports.results import (
+    named,
+    one_stage_result,
+    planless_result,
+    programmed_result,
+    small_result,
+    spilling_result,
+)
 from tests.solver.benchmark.making import record
 
 LARGEST_BYTES = 8_000_000
@@ -176,7 +183,7 @@ def test_other_files_are_refused(tmp_path: Path, content: str, says: str) -> Non
 
 
 def test_mixed_kinds_and_foreign_instances_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="several results, or one file of another kind"):
+    with pytest.raises(InputError, match="'a result, records of a benchmark' is not allowed; expected several results"):
         report([small_result(), Records("r", (record(),))], tmp_path)
     changed = small_result()
     changed = changed.model_copy(update={"fingerprint": "0" * 32})
@@ -190,7 +197,12 @@ def test_mixed_kinds_and_foreign_instances_are_refused(tmp_path: Path) -> None:
 def test_broken_rules_are_named(tmp_path: Path) -> None:
     finding = Finding(rule="deadlock", ok=False, amount=1e9, unit="bytes", where="stage 3 waits")
     result = planless_result().model_copy(update={"violations": (finding,)})
-    assert "Broken rule deadlock: stage 3 waits (by 1e+09 bytes)" in page_of(result, tmp_path).text
+    page = page_of(result, tmp_path)
+    assert "Broken rules rule by where deadlock 1 GB stage 3 waits" in page.text
+    assert "no plan to measure" in page.text
+    # beside a program they are another plan's
+    beside = programmed_result().model_copy(update={"violations": (finding,)})
+    assert "Broken rules" not in page_of(beside, tmp_path / "program").text
 
 
 def test_the_best_other_method_is_named(tmp_path: Path) -> None:

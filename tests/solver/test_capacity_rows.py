@@ -8,19 +8,21 @@ import pytest
 
 from instances.errors import InputError
 from instances.instance import Instance
+from solver.capacity import api
 from solver.capacity.api import capacity
-from solver.capacity.length import Length, Setting
+from solver.capacity.length import Length, Setting, _is_equal
 from solver.capacity.result import CapacityRow
 from solver.evaluate import Evaluator
 from solver.limits import Limits
 from solver.policies.mbkr import cross_half, mbkr_pairs
 from solver.simulation.program_file import replay_document
+from tests.builders import small_plan
 from tests.solver.test_capacity import KV_BYTES, roomy_by
 
 
 def rows(instance: Instance, *methods: str, chunks: int = 4, **options: Any) -> dict[str, CapacityRow]:
     found = capacity(instance, methods, chunks=chunks, limits=Limits(time_s=60), **options)
-    assert found.stop_reason == "proved"
+    assert found.stop_reason == "iterations"
     return {row.method: row for row in found.methods}
 
 
@@ -131,6 +133,56 @@ def test_equal_chunks_means_equal_chunks() -> None:
     assert len(length.references) > 1
     ((plan, _),) = length.plans(length.search())
     assert plan.chunks == {"2048": (512, 512, 512, 512)}
+
+
+def test_a_smaller_last_chunk_is_not_what_the_bound_speaks_about() -> None:
+    # 1024 tokens: 3 x 272 + 208. Without a fixed number of chunks these count as equal, as engines cut; with one not.
+    plan = small_plan(roomy_by(4096), chunks={"1024": [272, 272, 272, 208]})
+    assert _is_equal(plan, exactly=False)
+    assert not _is_equal(plan, exactly=True)
+    assert _is_equal(small_plan(roomy_by(4096), chunks={"1024": [256] * 4}), exactly=True)
+
+
+@pytest.mark.parametrize("chunks", [1, 4])
+def test_quanta_of_one_token_do_not_cap_the_length(chunks: int) -> None:
+    # One stage's memory holds 8192 tokens beside a few weights: twice as many quanta as there were sizes once.
+    found = rows(roomy_by(8192, pipeline__chunk_quantum=1), "none", chunks=chunks)["none"]
+    assert 8100 <= reached(found) <= 8192
+    assert found.next_size == reached(found) + 1
+
+
+def test_lengths_count_the_cached_prefix() -> None:
+    # Memory for 4096 tokens of KV; a prefix of 1000 of them is no multiple of the quantum, and its chunks are.
+    cached = {"requests": 3, "tokens": 1024, "cached_tokens": 1000}
+    found = rows(roomy_by(4096, workload=cached), "none", equal_chunks=True)["none"]
+    # 1000 + 64 k <= 4095 or so beside the weights.
+    assert reached(found) == 1000 + 64 * 48
+    assert found.plan is not None
+    assert found.plan.chunks == {str(64 * 48): (768, 768, 768, 768)}
+
+
+def test_kv_that_stops_growing_sets_no_limit_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "MOST_SIZES", 40)
+    attention = {"kind": "sliding", "heads": 4, "kv_heads": 2, "head_dim": 16, "window": 16}
+    kinds = {"layer": {"attention": attention, "feed_forward": {"kind": "dense", "width": 128}}}
+    found = rows(roomy_by(4096, model__kinds=kinds), "none", latency_budget=0.05, equal_chunks=True)["none"]
+    assert reached(found) == 40 * 64
+    assert (found.next_size, found.bound_tokens) == (None, None)
+    assert found.note == "requests of more than 2560 tokens were not tried"
+
+
+def test_rematching_that_no_program_can_say_is_named() -> None:
+    found = rows(roomy_by(4096, pipeline__max_in_flight=2), "none", "rematch")
+    assert found["rematch"].max_tokens == found["none"].max_tokens
+    assert found["rematch"].note.startswith("as without spill, for programs are refused: pipeline.max_in_flight")
+    assert not found["none"].note
+
+
+@pytest.mark.parametrize("changes", [{"pipeline__layers": "free"}, {"objective": "p95_latency"}])
+def test_where_the_bound_says_nothing_the_rows_stay(changes: dict[str, Any]) -> None:
+    found = rows(roomy_by(256, **changes), "none", latency_budget=0.05, equal_chunks=True)["none"]
+    assert reached(found) > 0
+    assert found.bound_tokens is None
 
 
 class TestWhatThePaperSays:

@@ -47,12 +47,27 @@ def test_json_has_the_rows_of_the_interface_and_plans_that_check(file: Path, tmp
 def test_the_table_and_its_exit_codes(file: Path) -> None:
     answer = waferplan("capacity", file, "--methods", "none", "--chunks", "4")
     assert answer.code == 0
-    assert "longest request, 4 chunks, any latency" in answer.out
+    assert "longest request, 4 chunks, any latency\n" in answer.out
     assert "fails at" in answer.out
+    assert "status  every row is complete" in answer.out
+    # Without a budget the length at any latency is the length.
+    assert answer.out.count("any latency") == 1
     tiny = json.loads(file.read_text(encoding="utf-8"))
     tiny["hardware"]["die"]["hbm_bytes"] = 1000
     file.write_text(json.dumps(tiny), encoding="utf-8")
     assert waferplan("capacity", file, "--methods", "none").code == 1
+
+
+def test_the_bound_stands_below_a_table_that_fits_a_screen(file: Path) -> None:
+    asked = ("--chunks", "4", "--latency-budget", "5%", "--equal-chunks")
+    answer = waferplan("capacity", file, "--methods", "none,head-to-tail", *asked)
+    assert answer.code == 0
+    # Nothing is cut off: every unit is whole, and no line is longer than a screen.
+    assert answer.out.count(" ms") + answer.out.count(" s ") >= 2
+    assert max(map(len, answer.out.splitlines())) <= 80
+    assert "any latency" in answer.out
+    assert "bound" in answer.out
+    assert "without the host no equal chunks run longer than" in answer.out
 
 
 @pytest.mark.parametrize(

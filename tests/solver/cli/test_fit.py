@@ -89,7 +89,14 @@ def test_bad_files(tmp_path: Path, text: str, parts: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    ["--extrapolate-to 0", "--extrapolate-to long", "--min-chunk 8192", "--min-chunk -1", "--out /nowhere/costs.json"],
+    [
+        "--extrapolate-to 0",
+        "--extrapolate-to long",
+        "--extrapolate-to 1e99",
+        "--min-chunk 8192",
+        "--min-chunk -1",
+        "--out /nowhere/costs.json",
+    ],
 )
 def test_bad_options(profile: Path, options: str) -> None:
     outcome = waferplan("fit", profile, *options.split())
@@ -105,3 +112,12 @@ def test_broken_costs_are_refused_by_new(tmp_path: Path) -> None:
     outcome = waferplan("new", *arguments)
     assert (outcome.code, outcome.err.count("\n")) == (2, 1)
     assert "prefix_s" in outcome.err
+    costs.write_text('{"kind": "fitted", "chunk_s": -1, "prefix_s": 0, "token_s": 0, "pair_s": 0}', encoding="utf-8")
+    assert f"{costs}: chunk_s: -1" in waferplan("new", *arguments).err
+
+
+def test_the_profile_is_not_written_over(profile: Path) -> None:
+    before = profile.read_text(encoding="utf-8")
+    outcome = waferplan("fit", profile, "--out", profile)
+    assert (outcome.code, outcome.out) == (2, "") and "--out" in outcome.err
+    assert profile.read_text(encoding="utf-8") == before

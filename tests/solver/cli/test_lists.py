@@ -68,6 +68,9 @@ def test_one_model_says_what_each_kind_of_layer_keeps() -> None:
     assert facts["weight_bytes"] == pytest.approx(65.2e9, rel=1e-3)
     out = waferplan("models", "--show", "gpt-oss-120b", columns=200).out
     assert "sliding-moe 2048 B a token, full-moe 2048 B a token" in out
+    # 65.249 GB for 116.83 billion parameters: whether a config without a quantization_config means the released weights
+    # shows here.
+    assert "65.25 GB, 0.5585 B a parameter" in out
 
 
 def test_prediction_layers_of_a_config(tmp_path: Path) -> None:

@@ -97,6 +97,20 @@ def test_groups_in_nodes(tmp_path: Path) -> None:
     assert (shown["hardware"]["rows"], shown["hardware"]["columns"], shown["pipeline"]["stages"]) == (2, 3, 6)
 
 
+def test_a_table_is_found_beside_its_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("measured", "instances"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "measured" / "t.csv").write_text("chunk,prefix,s\n1024,0,1\n1024,8192,2\n", encoding="utf-8")
+    costs = tmp_path / "measured" / "costs.json"
+    costs.write_text('{"kind": "table", "path": "t.csv"}', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    arguments = ("--model", "llama3-8b", "--mesh", "1x2", "--tokens", "8k", "--costs", "measured/costs.json")
+    assert waferplan("new", *arguments, "--out", "instances/i.json").code == 0
+    data = json.loads((tmp_path / "instances" / "i.json").read_text(encoding="utf-8"))
+    assert data["costs"] == {"kind": "table", "path": "../measured/t.csv"}
+    assert Instance.load(tmp_path / "instances" / "i.json").costs.kind == "table"
+
+
 def test_the_grid_of_the_hardware_is_the_default() -> None:
     shown = waferplan("new", "--model", "llama3-8b", "--tokens", "8k").json
     assert (shown["name"], shown["hardware"]["rows"], shown["hardware"]["columns"]) == ("llama3-8b-4x4-8k", 4, 4)
@@ -131,6 +145,8 @@ def test_prediction_layers_stay_on_the_last_stage(tmp_path: Path) -> None:
         ("--weight-bytes nan", ("--weight-bytes", "'nan'", "at most 16")),
         ("--requests -1", ("--requests", "-1", "at least 1")),
         ("--tp 0", ("--tp", "0", "at least 1")),
+        ("--tp 3", ("--tp", "3", "32 heads")),
+        ("--tp 16", ("--tp", "16", "8 KV heads", "(--kv-bytes) 4")),
         ("--peak-flops fast", ("--peak-flops", "'fast'", "FLOP/s")),
         ("--prediction-layers 1", ("--prediction-layers", "1", "catalogue")),
         ("--costs absent.json", ("absent.json", "existing file")),

@@ -55,10 +55,22 @@ def test_extrapolation_is_told_with_its_deviation() -> None:
     assert any("1.78 times the longest one measured (36864)" in line for line in beyond.warnings)
     assert not any("do not support" in line for line in beyond.warnings)
     assert any("do not support" in line for line in diagnose(noisy, extrapolate_to=2**20).warnings)
+    deviation_s = None if beyond.extrapolation is None else beyond.extrapolation.deviation_s
+    assert deviation_s is not None
     # The last 4096 tokens of 65536: 1e-3 + 1e-7*61440 + 1e-6*4096 + 1e-10*(2*61440 + 4096)*4096.
     assert beyond.extrapolation is not None
     expected = 1e-3 + 1e-7 * 61440 + 1e-6 * 4096 + 1e-10 * (2 * 61440 + 4096) * 4096
-    assert beyond.extrapolation.seconds == pytest.approx(expected, abs=4 * beyond.extrapolation.deviation_s)
+    assert beyond.extrapolation.seconds == pytest.approx(expected, abs=4 * deviation_s)
+
+
+def test_only_uncertainty_that_matters_is_told() -> None:
+    # The same time everywhere: what is left for prefixes and tokens is rounding, far below a thousandth of a row.
+    flat = made(FittedSpec(chunk_s=0.5, prefix_s=0, token_s=0, pair_s=0))
+    assert diagnose(flat).warnings == ()
+    # 5 % of noise hide an overhead of 20 us, which may yet be a tenth of the shortest chunk's time.
+    noise = np.random.default_rng(4).normal(1, 0.05, 20)
+    noisy = disturbed(made(FittedSpec(chunk_s=2e-5, prefix_s=1e-7, token_s=1e-6, pair_s=1e-10)), noise)
+    assert any("is uncertain" in line for line in diagnose(noisy).warnings)
 
 
 def test_a_slow_first_row_is_told() -> None:
@@ -76,7 +88,15 @@ def test_a_rectangle_is_noticed() -> None:
 
 
 def test_as_few_rows_as_coefficients() -> None:
-    assert any("say nothing" in line for line in diagnose(made(chunks=(512,), prefixes=(0,))).warnings)
+    warnings = diagnose(made(chunks=(512,), prefixes=(0,))).warnings
+    assert any(line.startswith("1 row for as many coefficients") for line in warnings)
+    # What the errors are is not known then: not 0.
+    single = diagnose(made(chunks=(512,), prefixes=(0,)), extrapolate_to=4096)
+    assert single.extrapolation is not None and single.extrapolation.deviation_s is None
+    assert set(single.plain()["deviation_s"].values()) == {None}
+    assert any("standard deviation unknown" in line for line in single.warnings)
+    whole = diagnose(made(WHOLE, prefixes=(0,))).plain()["deviation_s"]
+    assert whole["prefix_s"] is None and whole["pair_s"] is not None
 
 
 # Median, 95th percentile and share of all time of the errors with causal attention; share with the rectangle.

@@ -25,10 +25,12 @@ def read(folder: Path, text: str) -> Samples:
         ("chunk,prefix,\u03bcs", 1e6, None),
         ("chunk_tokens,prefix_tokens,attention_us_per_layer", 1e6, 1),
         ("chunk,prefix,step_ns", 1e9, None),
+        ("chunk,prefix,msec", 1e3, None),
+        ("chunk-size,prefix,Time [usec]", 1e6, None),
     ],
 )
 def test_units_are_in_the_header(tmp_path: Path, header: str, scale: float, layers: int | None) -> None:
-    samples = read(tmp_path, f"{header}\n10,100,{2 * scale}\n\n20,0,{3 * scale}\n")
+    samples = read(tmp_path, f"{header}\n10,100,{2 * scale}\n\n  \n,,\n20,0,{3 * scale}\n")
     assert samples.seconds.tolist() == pytest.approx([2, 3])
     assert (samples.chunk.tolist(), samples.prefix.tolist(), samples.batch.tolist()) == ([10, 20], [100, 0], [1, 1])
     assert samples.layers == layers and samples.reach == 110
@@ -74,6 +76,15 @@ def test_a_part_that_is_missing_somewhere_is_named(tmp_path: Path) -> None:
         ("chunk,prefix,time\n1,2,3\n", "a time with its unit"),
         ("chunk,prefix,time_fortnights\n1,2,3\n", "a time with its unit"),
         ("chunk,prefix,seconds,temperature\n1,2,3,4\n", "temperature"),
+        # A rate, a share and a point in time end with a unit of time too; a damaged micro sign leaves "s" behind.
+        ("chunk,prefix,tokens/s\n1,2,3\n", "'tokens/s'"),
+        ("chunk,prefix,tokens_per_s\n1,2,3\n", "'tokens_per_s'"),
+        ("chunk,prefix,throughput_tok_s\n1,2,3\n", "'throughput_tok_s'"),
+        ("chunk,prefix,time_per_token_us\n1,2,3\n", "'time_per_token_us'"),
+        ("chunk,prefix,start_s\n1,2,3\n", "'start_s'"),
+        ("chunk,prefix,time_\ufffds\n1,2,3\n", "time_\ufffds"),
+        ("chunk;prefix;seconds\n1;2;3,5\n", "line 1: 'chunk;prefix;seconds'.*commas"),
+        ("chunk\tprefix\tseconds\n1\t2\t3\n", "separated by commas"),
         ("chunk,prefix,seconds\n", "at least one measured row"),
         ("chunk,prefix,seconds\n1,2\n", "line 2.*3 cells"),
         ("chunk,prefix,seconds\n1,0,1\n1,2,x\n", "line 3, time: 'x'.*a number"),
