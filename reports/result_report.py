@@ -195,6 +195,13 @@ def _assumed(part: _Part) -> Section:
     return Section("Assumptions", list(assumptions(part.instance)))
 
 
+def _asked(result: Result) -> list[str]:
+    """Options that were given: the number of chunks, and knobs."""
+    chunks, knobs = result.asked.get("chunks"), result.asked.get("knobs", {})
+    options = [] if chunks is None else ["--chunks", str(chunks)]
+    return options + [word for name, value in knobs.items() for word in ("--set", f"{name}={value}")]
+
+
 def _repeat(part: _Part) -> Section:
     result, (instance_file, result_file) = part.result, part.files
     engine = result.engine
@@ -207,6 +214,7 @@ def _repeat(part: _Part) -> Section:
         result.method,
         "--seed",
         str(result.seed),
+        *_asked(result),
         "--time-limit",
         str(seconds),
         "--out",
@@ -226,7 +234,7 @@ def _repeat(part: _Part) -> Section:
         Fact("solve time", Cell(time_text(result.runtime_s), result.runtime_s), "runtime_s"),
     ]
     paragraph = (
-        "The instance and the result stand beside this page. The first command searches again, with knobs and options "
-        f"at their defaults{replays}."
+        "The instance and the result stand beside this page. The first command searches again, with what is not named "
+        f"at its default{replays}."
     )
     return Section("How to repeat it", [paragraph], facts, code="\n".join(lines))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from formulations.interface import relative_gap
 from formulations.scope import plain_scope, scope_of
@@ -99,10 +100,12 @@ def solve(
             answer = chosen.run(search)
     except KeyboardInterrupt:
         interrupted = True
-    return _result(search, method, answer or search.incumbent.plan, interrupted)
+    asked: dict[str, Any] = {"chunks": chunks} if chunks is not None else {}
+    asked |= {"knobs": {name: settings[name] for name in knobs}} if knobs else {}
+    return _result(search, method, asked, answer or search.incumbent.plan, interrupted)
 
 
-def _result(search: Search, method: str, plan: Plan | None, interrupted: bool) -> Result:
+def _result(search: Search, method: str, asked: dict[str, Any], plan: Plan | None, interrupted: bool) -> Result:
     """Check and replay the answer once more, and say what is known."""
     instance, incumbent, served = search.instance, search.incumbent, search.served
     final = None if plan is None else search.evaluator.full(plan)
@@ -142,10 +145,11 @@ def _result(search: Search, method: str, plan: Plan | None, interrupted: bool) -
         plan=None if value is None else plan,
         program=None if served is None else served.program,
         metrics=served.metrics if served is not None else None if final is None else final.metrics,
-        violations=() if failure is None else failure.violations,
+        violations=() if failure is None or served is not None else failure.violations,
         reason=reason,
         runtime_s=round(search.deadline.elapsed_s, 3),
         seed=search.seed,
+        asked=asked,
         engine=Engine(
             name="waferplan",
             version=importlib.metadata.version("waferplan"),

@@ -112,7 +112,8 @@ class Result(Document):
     """Outcome of ``solve``; stands alone, the instance is inside.
 
     ``status`` says what is known, ``stop_reason`` why the search ended. ``program`` is the answer of a policy that no
-    plan can express, with the keys of a program file; left out elsewhere.
+    plan can express, with the keys of a program file; left out elsewhere. ``asked`` has ``chunks`` and ``knobs`` where
+    they were given, so that a run can be repeated.
     """
 
     schema_version: SchemaVersion = 1
@@ -129,6 +130,7 @@ class Result(Document):
     reason: str | None = None
     runtime_s: float
     seed: int
+    asked: Annotated[dict[str, Any], Field(exclude_if=lambda asked: not asked)] = Field(default_factory=dict)
     engine: Engine
     trace: tuple[TracePoint, ...] = ()
     compared: tuple[Compared, ...] = ()

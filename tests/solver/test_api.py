@@ -262,3 +262,9 @@ def test_a_cached_prefix_that_fits_nowhere_is_proved_infeasible() -> None:
         if infeasible:
             assert result.reason is not None
             assert result.reason.startswith("memory_admission")
+
+
+def test_what_was_asked_is_kept_to_repeat_it() -> None:
+    result = solve(small_instance(), "mocap", chunks=4, knobs={"batch": "best"}, limits=Limits(time_s=5))
+    assert result.asked == {"chunks": 4, "knobs": {"batch": "best"}}
+    assert "asked" not in solve(small_instance(), "cpp", limits=Limits(time_s=5)).to_json()
