@@ -115,14 +115,14 @@ def _waiting(program: Program, tables: Tables, inside: int) -> tuple[Waiting, ..
 
 
 def _waiting_writes(tables: Tables) -> dict[int, tuple[int, int]]:
-    """Units and memory of the first write of each die that is in a queue, memory by memory."""
-    found: dict[int, tuple[int, int]] = {}
+    """Units and memory of the first write of each die that is in a queue, in the order of the program's writes."""
+    first: dict[int, tuple[int, int]] = {}
     for memory, write in enumerate(tables.pools[:, c.FIRST].tolist()):
         while write >= 0:
             die = int(tables.tasks[tables.writes[write, c.WRITER], c.DIE])
-            found.setdefault(die, (int(tables.writes[write, c.UNITS]), memory))
+            first[die] = min(first.get(die, (write, memory)), (write, memory))
             write = int(tables.writes[write, c.AFTER])
-    return found
+    return {die: (int(tables.writes[write, c.UNITS]), memory) for die, (write, memory) in first.items()}
 
 
 def _events(tables: Tables, records: Int64s) -> Events:

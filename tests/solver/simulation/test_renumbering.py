@@ -96,6 +96,8 @@ def _in_old_numbers(outcome: Run, new: Numbering) -> Run:
     """What a run of the renumbered program found, in the numbers of the original."""
     assert outcome.events is not None
     old_die, old_link = np.argsort(new.die), np.argsort(new.link)
+    # Memories: dies, then their hosts, and -1 for none.
+    old_memory = np.concatenate((old_die, old_die + len(old_die), [-1]))
     return replace(
         outcome,
         stall_ps=outcome.stall_ps[new.die],
@@ -103,7 +105,10 @@ def _in_old_numbers(outcome: Run, new: Numbering) -> Run:
         host_peak_units=outcome.host_peak_units[new.die],
         link_units=outcome.link_units[new.link],
         link_busy_ps=outcome.link_busy_ps[new.link],
-        waiting=tuple(replace(waiting, die=int(old_die[waiting.die])) for waiting in outcome.waiting),
+        waiting=tuple(
+            replace(waiting, die=int(old_die[waiting.die]), write_memory=int(old_memory[waiting.write_memory]))
+            for waiting in outcome.waiting
+        ),
         events=_events_in_old_numbers(outcome.events, old_die, old_link),
     )
 
