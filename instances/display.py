@@ -26,26 +26,33 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f"<table>{f'<thead><tr>{head}</tr></thead>' if header else ''}<tbody>{body}</tbody></table>"
 
 
+def mesh_words(hardware: Hardware) -> str:
+    """The grid and its wafers."""
+    mesh, wafers = f"{hardware.rows}x{hardware.columns} {hardware.topology}", hardware.wafers
+    return mesh if wafers == (1, 1) else f"{wafers[0]}x{wafers[1]} wafers, each a {mesh}"
+
+
+def requests_words(workload: Workload) -> str:
+    """How many requests of what size."""
+    if workload.trace is not None:
+        sizes = [request.tokens for request in workload.trace]
+        return f"a trace of {len(sizes)} requests ({min(sizes)} to {max(sizes)} tokens)"
+    cached = f", {workload.cached_tokens} of them cached" if workload.cached_tokens else ""
+    return f"{workload.requests} requests of {workload.tokens} tokens{cached}"
+
+
 def facts_of(
     hardware: Hardware, model: Model, workload: Workload, pipeline: Pipeline, objective: str
 ) -> list[tuple[str, str]]:
     """An instance in a few lines."""
-    die, wafers = hardware.die, hardware.wafers
-    mesh = f"{hardware.rows}x{hardware.columns} {hardware.topology}"
-    if wafers != (1, 1):
-        mesh = f"{wafers[0]}x{wafers[1]} wafers, each a {mesh}"
-    if workload.trace is None:
-        requests = f"{workload.requests} of {count_text(workload.tokens)} tokens"
-    else:
-        sizes = [request.tokens for request in workload.trace]
-        requests = f"a trace of {len(sizes)}, {count_text(min(sizes))} to {count_text(max(sizes))} tokens"
+    die = hardware.die
     layers = pipeline.layers if isinstance(pipeline.layers, str) else ", ".join(map(str, pipeline.layers))
     return [
         ("model", f"{model.name}, {model.layer_count} layers"),
-        ("dies", f"{mesh}, {len(hardware.live_dies)} enabled"),
+        ("dies", f"{mesh_words(hardware)}, {len(hardware.live_dies)} enabled"),
         ("a die", f"{byte_text(die.peak_flops, 'FLOP/s')}, {byte_text(die.hbm_bytes)}"),
         ("links", byte_text(hardware.link_bytes_per_s, "B/s")),
-        ("requests", requests),
+        ("requests", requests_words(workload)),
         ("stages", f"{pipeline.stages}; layers {layers}"),
         ("chunks", f"at most {pipeline.max_chunks}, of a multiple of {pipeline.chunk_quantum} tokens"),
         ("batch", f"at most {pipeline.max_batch}"),

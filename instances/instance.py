@@ -121,6 +121,10 @@ class Instance(Document):
         """The cost model of this instance."""
         return make_costs(self.model, self.costs, Path())
 
+    def with_pipeline(self, **changes: Any) -> Self:
+        """The instance with other limits or switches of its pipeline, which are not checked again."""
+        return self.model_copy(update={"pipeline": self.pipeline.model_copy(update=changes)})
+
     def with_tokens(self, tokens: int) -> Self:
         """The instance with equal requests of another length.
 

@@ -56,9 +56,7 @@ def summary_section(instance: Instance, result: Result, answer: str | None) -> S
     ]
     if objective.bound_scope is not None:
         facts.append(Fact("scope of the bound", words(objective.bound_scope.describe())))
-    # Beside a program they are those of a plan that was tried before it, and that is not the answer.
-    broken = result.violations if result.program is None else ()
-    tables = [_broken_table(broken)] if broken else []
+    tables = [_broken_table(result.violations)] if result.violations else []
     return Section(FIRST, paragraphs, [*facts, *_metrics(result)], tables=tables)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import stat
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -17,12 +18,22 @@ from instances.base import Document, SchemaVersion, read_json
 from instances.display import html_table, mesh_html, placement_html, stage_labels
 from instances.errors import InputError
 from instances.instance import Instance
-from instances.numbers import share_text, time_text
+from instances.numbers import UNKNOWN, byte_text, share_text, time_text
 from instances.plan import Plan
 from instances.rules import Finding
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 StopReason = Literal["proved", "gap", "time_limit", "iterations", "interrupted", "error"]
+
+
+_STOPS = {
+    "proved": "proved",
+    "gap": "gap reached",
+    "time_limit": "time limit (of the whole or of a part)",
+    "iterations": "the method came to its end",
+    "interrupted": "interrupted",
+    "error": "error",
+}
 
 
 class ObjectiveValue(Document):
@@ -81,6 +92,26 @@ class Metrics(Document):
     expert_bytes: MeasuredWhereItApplies = None
     good_hit_rate: MeasuredWhereItApplies = None
 
+    @property
+    def serving_facts(self) -> Iterator[tuple[str, str]]:
+        """Numbers of systems that serve token by token, in a few lines for people."""
+        if self.ttft_s is not None:
+            ranks = (self.ttft_s, self.p50_ttft_s, self.p99_ttft_s)
+            yield "first token", f"mean, p50, p99 {', '.join(map(time_text, ranks))}"
+        if self.tbt_s is not None:
+            gaps = (self.tbt_s, self.p50_tbt_s, self.p99_tbt_s, self.max_tbt_s)
+            yield "between tokens", f"mean, p50, p99, most {', '.join(map(time_text, gaps))}"
+        yield "prompt tokens", f"{self.tokens_per_s:.5g}/s, {self.computed_tokens_per_s:.5g}/s of them computed"
+        if self.expert_bytes is not None:
+            yield "experts read", byte_text(self.expert_bytes, aligned=True)
+        if self.good_hit_rate is not None:
+            yield "good hits", share_text(self.good_hit_rate)
+
+    def value_s(self, objective: str) -> float:
+        """What an objective of latency or makespan comes to."""
+        others = {"makespan": self.makespan_s, "p95_latency": self.p95_latency_s}
+        return others.get(objective, self.mean_latency_s)
+
 
 class Engine(Document):
     """The program that produced the bound or the plan, and what it said itself."""
@@ -136,18 +167,33 @@ class Result(Document):
     compared: tuple[Compared, ...] = ()
     details: dict[str, Any] = Field(default_factory=dict)
 
+    @property
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Value against bound and how the run ended, in a few lines for people."""
+        objective, asked = self.objective, self.instance.get("pipeline", {})
+        name, reason = objective.name.replace("_", " "), self.reason or ""
+        known = objective.value is not None
+        yield "value", f"{time_text(objective.value)} ({name}, replayed)" if known else f"{UNKNOWN} {reason}".rstrip()
+        meaning = "" if objective.bound is None else " (no plan in scope is better)"
+        yield "bound", time_text(objective.bound) + meaning
+        yield "trivial bound", time_text(objective.trivial_bound)
+        yield "gap", share_text(objective.gap)
+        if self.metrics is not None and self.program is not None:
+            yield from self.metrics.serving_facts
+        if objective.bound_scope is not None:
+            yield "scope", objective.bound_scope.describe()
+        if known and reason:
+            yield "error", reason
+        free_s = self.details.get("without_window_s")
+        if free_s is not None and objective.value is not None:
+            most, share = asked.get("max_in_flight"), share_text(free_s / objective.value - 1, signed=True)
+            says = f"at most {most} chunks in flight starve the pipeline: without that limit the plan takes"
+            yield "warning", f"{says} {time_text(free_s)} ({share})"
+        yield "status", f"{self.status}; stopped: {_STOPS[self.stop_reason]}, after {self.runtime_s:.1f} s"
+
     def _repr_html_(self) -> str:
         """The result in a notebook: value against bound, methods side by side, the plan on the mesh."""
-        objective, scope = self.objective, self.objective.bound_scope
-        facts = [
-            ("value", f"{time_text(objective.value)} ({objective.name.replace('_', ' ')}, replayed)"),
-            ("bound", time_text(objective.bound)),
-            ("gap", share_text(objective.gap)),
-            *([] if scope is None else [("scope of the bound", scope.describe())]),
-            ("status", f"{self.status}; stopped: {self.stop_reason}"),
-            *([("why", self.reason)] if self.reason else []),
-        ]
-        parts = [f"<p><b>{escape(self.method)}</b></p>", html_table((), facts)]
+        parts = [f"<p><b>{escape(self.method)}</b></p>", html_table((), self.facts)]
         if self.compared:
             rows = [(row.method, time_text(row.value), row.note) for row in self.compared]
             parts.append(html_table(("method", "value", "remarks"), rows))

@@ -20,6 +20,7 @@ from formulations.virtual.bound import VirtualBounds
 from instances.instance import Instance
 from instances.plan import Plan, Schedule, SpillRow
 from instances.workload import Shape
+from solver.counts import growing_counts
 from solver.evaluate import Evaluation, Evaluator
 from solver.incumbent import Incumbent, Listener
 from solver.limits import Deadline, Limits
@@ -192,8 +193,7 @@ class Search:
         if self.chunks is not None:
             return [min(self.chunks, grid.quanta)]
         most = min(self.instance.pipeline.max_chunks, grid.quanta)
-        ladder = {round(2 ** (step / 2)) for step in range(2 * most.bit_length())} | {most, self.stages}
-        return sorted(count for count in ladder if count <= most)
+        return sorted(growing_counts(most) | ({self.stages} if self.stages <= most else set()))
 
     def equal_sizes(self, shape: Shape, count: int) -> tuple[int, ...]:
         """So many chunks of equal size up to one quantum, or one for each quantum if that is less."""

@@ -17,5 +17,5 @@ def without_window(instance: Instance, plan: Plan) -> float | None:
     """Objective in seconds of the same plan with any number of chunks in flight; None where there is no limit."""
     if instance.pipeline.max_in_flight is None:
         return None
-    free = instance.model_copy(update={"pipeline": instance.pipeline.model_copy(update={"max_in_flight": None})})
+    free = instance.with_pipeline(max_in_flight=None)
     return Evaluator(free).full(plan.model_copy(update={"instance": free.fingerprint})).value

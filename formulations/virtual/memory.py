@@ -16,7 +16,7 @@ class VirtualMemory:
         self.instance = instance
         self._split = fixed_parts(instance)
         # What holds for every split into stages of at least one layer holds for the dies of a V too.
-        self._any = instance.model_copy(update={"pipeline": instance.pipeline.model_copy(update={"layers": "free"})})
+        self._any = instance.with_pipeline(layers="free")
 
     def chunk_tokens(self, size: int, shape: Shape) -> tuple[int, str | None]:
         """Most tokens that a chunk may have in any V that runs, for waves of ``size`` requests, and why none may.

@@ -125,8 +125,7 @@ class Length:
         tried = [equal]
         # Tables grow with the square of the quanta: cuts are looked for on a coarser grid where there are many.
         coarser = unlimited.pipeline.chunk_quantum * max(1, min(-(-quanta // MOST_QUANTA), quanta // count))
-        pipeline = unlimited.pipeline.model_copy(update={"chunk_quantum": coarser})
-        search = make_search(setting, unlimited.model_copy(update={"pipeline": pipeline}))
+        search = make_search(setting, unlimited.with_pipeline(chunk_quantum=coarser))
         bounds = TimeBounds(search.instance, search.tables, setting.chunks)
         largest: int | None = None
         for share in SMALLER[:-1]:

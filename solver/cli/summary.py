@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from formulations.interface import relative_gap
+from instances.display import mesh_words, requests_words
 from instances.instance import Instance
 from instances.numbers import UNKNOWN, share_text, time_text
 from instances.plan import Plan
@@ -19,14 +20,6 @@ from solver.result import Result
 
 _REASON = 100
 """Characters of why a method cannot run; the whole sentence is in the result file."""
-_STOPS = {
-    "proved": "proved",
-    "gap": "gap reached",
-    "time_limit": "time limit (of the whole or of a part)",
-    "iterations": "the method came to its end",
-    "interrupted": "interrupted",
-    "error": "error",
-}
 
 
 def summary(
@@ -40,7 +33,7 @@ def summary(
     if verbose and result.plan is not None:
         yield stage_table(instance, result)
         yield ""
-    yield pairs(_facts(result))
+    yield pairs((name, one_line(said)) for name, said in result.facts)
     yield "result         " + ("not saved; --out R.json keeps it" if result_file is None else result_file)
     if result_file is not None and result.program is not None:
         yield f"replay         waferplan simulate --program {shlex.quote(result_file)}"
@@ -50,19 +43,9 @@ def summary(
 
 def asked(instance: Instance) -> str:
     """The instance in a sentence."""
-    hardware, workload = instance.hardware, instance.workload
-    mesh = f"{hardware.rows}x{hardware.columns} mesh"
-    if hardware.wafers != (1, 1):
-        mesh = f"{hardware.wafers[0]}x{hardware.wafers[1]} wafers, each a {mesh}"
-    if workload.trace is None:
-        requests = f"{workload.requests} requests of {workload.tokens} tokens"
-        cached = f", {workload.cached_tokens} of them cached" if workload.cached_tokens else ""
-    else:
-        sizes = [request.tokens for request in workload.trace]
-        requests, cached = f"a trace of {len(sizes)} requests ({min(sizes)} to {max(sizes)} tokens)", ""
     model, objective = one_line(instance.model.name), instance.objective.replace("_", " ")
-    stages = f"{instance.pipeline.stages} stages on {mesh}"
-    return f"{one_line(instance.name)}: {model}, {stages}, {requests}{cached}; objective {objective}"
+    stages = f"{instance.pipeline.stages} stages on {mesh_words(instance.hardware)}"
+    return f"{one_line(instance.name)}: {model}, {stages}, {requests_words(instance.workload)}; objective {objective}"
 
 
 def _methods(result: Result) -> Table:
@@ -102,52 +85,6 @@ def spill_words(plan: Plan) -> str:
         return "no spill"
     links = len({(row.stage, row.creditor) for row in rows})
     return f"spills {sum(row.tokens for row in rows)} tokens over {links} creditor link{'s' if links > 1 else ''}"
-
-
-def _facts(result: Result) -> Iterator[tuple[str, str]]:
-    objective = result.objective
-    name = objective.name.replace("_", " ")
-    if objective.value is not None:
-        yield "value", f"{time_text(objective.value)} ({name}, replayed)"
-    else:
-        yield "value", f"{UNKNOWN} {one_line(result.reason or '')}".rstrip()
-    meaning = " (no plan in scope is better)" if objective.bound is not None else ""
-    yield "bound", time_text(objective.bound) + meaning
-    yield "trivial bound", time_text(objective.trivial_bound)
-    yield "gap", share_text(objective.gap)
-    yield from _serving(result)
-    if objective.bound_scope is not None:
-        yield "scope", objective.bound_scope.describe()
-    if objective.value is not None and result.reason is not None:
-        yield "error", one_line(result.reason)
-    free_s = result.details.get("without_window_s")
-    if free_s is not None and objective.value is not None:
-        most = result.instance["pipeline"]["max_in_flight"]
-        yield (
-            "warning",
-            (
-                f"at most {most} chunks in flight starve the pipeline: without that limit the plan takes "
-                f"{time_text(free_s)} ({share_text(free_s / objective.value - 1, signed=True)})"
-            ),
-        )
-    yield "status", f"{result.status}; stopped: {_STOPS[result.stop_reason]}, after {result.runtime_s:.1f} s"
-
-
-def _serving(result: Result) -> Iterator[tuple[str, str]]:
-    """Numbers of systems that serve token by token."""
-    metrics = result.metrics
-    if metrics is None or result.program is None:
-        return
-    ranks = (metrics.ttft_s, metrics.p50_ttft_s, metrics.p99_ttft_s)
-    yield "first token", f"mean, p50, p99 {', '.join(map(time_text, ranks))}"
-    if metrics.tbt_s is not None:
-        gaps = (metrics.tbt_s, metrics.p50_tbt_s, metrics.p99_tbt_s, metrics.max_tbt_s)
-        yield "between tokens", f"mean, p50, p99, most {', '.join(map(time_text, gaps))}"
-    yield "prompt tokens", f"{metrics.tokens_per_s:.5g}/s, {metrics.computed_tokens_per_s:.5g}/s of them computed"
-    if metrics.expert_bytes is not None:
-        yield "experts read", amount(metrics.expert_bytes)
-    if metrics.good_hit_rate is not None:
-        yield "good hits", share_text(metrics.good_hit_rate)
 
 
 def stage_table(instance: Instance, result: Result) -> Table:

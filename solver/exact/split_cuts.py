@@ -25,8 +25,7 @@ def split_cuts(search: Search) -> None:
         plan, value = search.incumbent.plan, search.incumbent.value
         if plan is None or plan.v_shaped or plan.spill or search.closed or search.deadline.over:
             return
-        pipeline = search.instance.pipeline.model_copy(update={"layers": plan.layers})
-        fixed = search.instance.model_copy(update={"pipeline": pipeline})
+        fixed = search.instance.with_pipeline(layers=plan.layers)
         bounds = TimeBounds(fixed, StageTables(fixed), search.chunks, in_time=search.incumbent.affords_s)
         share_s = search.deadline.share(SHARE, MOST_S) if search.deadline.by_clock else None
         for cuts in cuts_of(bounds.batch(plan.batch, share_s)):

@@ -170,4 +170,4 @@ _AMOUNTS: dict[str, Callable[[Instance, Rules, Core], tuple[float | None, str, s
 
 
 def _piped(instance: Instance, **changes: int) -> Rules:
-    return rules_of(instance.model_copy(update={"pipeline": instance.pipeline.model_copy(update=changes)}))
+    return rules_of(instance.with_pipeline(**changes))

@@ -12,7 +12,6 @@ from formulations.explain.needs import EVERY_CHUNKS, StageNeeds
 from formulations.explain.problem import joined_dies
 from instances.hardware import Die, DieOverride, Host
 from instances.instance import Instance
-from instances.pipeline import Pipeline
 
 HOST_BYTES_PER_S = 64e9
 """Of a host tier where there is none: about what sixteen lanes of PCIe 5 carry one way."""
@@ -140,14 +139,16 @@ def _chunks(instance: Instance) -> Iterator[Field]:
     pipeline, longest = instance.pipeline, max(instance.workload.uncached_counts)
     quanta = -(-longest // pipeline.chunk_quantum)
     more = range(pipeline.max_chunks + 1, quanta + 1)
-    yield Field("pipeline.max_chunks", pipeline.max_chunks, more, lambda n: _piped(instance, max_chunks=n), "chunks", 1)
+    yield Field(
+        "pipeline.max_chunks", pipeline.max_chunks, more, lambda n: instance.with_pipeline(max_chunks=n), "chunks", 1
+    )
     quantum = pipeline.chunk_quantum
     # Only where the smaller quantum divides the present one are all present plans still there.
     yield Field(
         "pipeline.chunk_quantum",
         quantum,
         divisors(quantum),
-        lambda size: _piped(instance, chunk_quantum=size),
+        lambda size: instance.with_pipeline(chunk_quantum=size),
         "tokens (divisors of the present one)",
         nested=False,
     )
@@ -163,12 +164,15 @@ def _splits(instance: Instance, fewest_cuts: Sequence[int] | None) -> Iterator[F
     split = instance.pipeline.layers
     if split != "free":
         before = split if isinstance(split, str) else list(split)
-        yield Field("pipeline.layers", before, ["free"], lambda layers: _piped(instance, layers=layers))
+        yield Field("pipeline.layers", before, ["free"], lambda layers: instance.with_pipeline(layers=layers))
     forbidden = list(instance.pipeline.forbidden_cuts)
     if fewest_cuts:
         values = [[cut for cut in forbidden if cut not in fewest_cuts], []]
         yield Field(
-            "pipeline.forbidden_cuts", forbidden, values, lambda kept: _piped(instance, forbidden_cuts=tuple(kept))
+            "pipeline.forbidden_cuts",
+            forbidden,
+            values,
+            lambda kept: instance.with_pipeline(forbidden_cuts=tuple(kept)),
         )
 
 
@@ -179,7 +183,9 @@ def _stages(instance: Instance) -> Iterator[Field]:
         return
     most = min(_joined(instance), instance.model.layer_count)
     for values in (range(stages + 1, most + 1), range(stages - 1, 0, -1)):
-        yield Field("pipeline.stages", stages, values, lambda n: _piped(instance, stages=n), "stages", 1, nested=False)
+        yield Field(
+            "pipeline.stages", stages, values, lambda n: instance.with_pipeline(stages=n), "stages", 1, nested=False
+        )
 
 
 def _rows(instance: Instance) -> Iterator[Field]:
@@ -203,7 +209,7 @@ def _rows(instance: Instance) -> Iterator[Field]:
             "hardware.rows and pipeline.stages",
             [hardware.rows, stages],
             [rows for rows in values if with_stages(rows - 1) < instance.model.layer_count],
-            lambda rows: _piped(grown(rows), stages=with_stages(rows)),
+            lambda rows: grown(rows).with_pipeline(stages=with_stages(rows)),
             nested=False,
             shown=lambda rows: [rows, with_stages(rows)],
         )
@@ -261,11 +267,6 @@ def _requests(instance: Instance) -> Iterator[Field]:
 
         fewer = range(workload.requests - 1, 0, -1)
         yield Field("workload.requests", workload.requests, fewer, apply, "requests", 1)
-
-
-def _piped(instance: Instance, **changes: Any) -> Instance:
-    changed: Pipeline = instance.pipeline.model_copy(update=changes)
-    return instance.model_copy(update={"pipeline": changed})
 
 
 def _joined(instance: Instance) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.bounds import nearest_rank
 from instances.errors import InputError
 from solver.fitting.robust import NAMES, Fit, fit_samples
 from solver.fitting.samples import Samples
@@ -153,9 +154,8 @@ def _held_out(samples: Samples) -> HeldOut | None:
     if min(int(near.sum()), int((~near).sum())) < _FEWEST_HELD_OUT:
         return None
     fit, rest = fit_samples(samples.chosen(near)), samples.chosen(~near)
-    errors = np.sort(np.abs(fit.seconds(rest.batch, rest.chunk, rest.prefix) / rest.seconds - 1))
-    p95 = errors[int(np.ceil(0.95 * len(errors))) - 1]
-    return HeldOut(half, len(errors), float(np.median(errors)), float(p95))
+    errors = np.abs(fit.seconds(rest.batch, rest.chunk, rest.prefix) / rest.seconds - 1)
+    return HeldOut(half, len(errors), float(np.median(errors)), float(nearest_rank(errors.tolist(), 0.95)))
 
 
 def _extrapolated(samples: Samples, fit: Fit, tokens: int) -> Extrapolation:

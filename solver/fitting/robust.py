@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from formulations.bounds import nearest_rank
 from instances.costs import FittedSpec
 from instances.errors import InputError
 from solver.fitting.samples import Samples
@@ -93,8 +94,7 @@ class Fit:
     @property
     def p95_error(self) -> float:
         """95th percentile of the same, the nearest rank."""
-        ordered = np.sort(np.abs(self.relative_errors[self.kept]))
-        return float(ordered[int(np.ceil(0.95 * len(ordered))) - 1])
+        return float(nearest_rank(np.abs(self.relative_errors[self.kept]).tolist(), 0.95))
 
     def total_error(self, samples: Samples) -> float:
         """Sum of the absolute errors over the sum of the times, of the rows that were kept."""

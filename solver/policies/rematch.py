@@ -171,12 +171,9 @@ def served_program(
     arrivals = [np.array(wave.arrivals_s) for wave in waves] + [nothing] * (program.waves - len(waves))
     metrics = metrics_of(instance, Replay(program, outcome, tuple(arrivals)))
     assert metrics is not None
-    value = {"makespan": metrics.makespan_s, "p95_latency": metrics.p95_latency_s}.get(
-        instance.objective, metrics.mean_latency_s
-    )
     # Prompts alone: a request's first token comes with its last chunk.
     first = {"ttft_s": metrics.mean_latency_s, "p50_ttft_s": metrics.p50_latency_s, "p99_ttft_s": metrics.p99_latency_s}
-    return Served(made.document, metrics.model_copy(update=first), value, 0.0)
+    return Served(made.document, metrics.model_copy(update=first), metrics.value_s(instance.objective), 0.0)
 
 
 def _fits(program: Program, outcome: Run, moves: tuple[Move, ...]) -> bool:

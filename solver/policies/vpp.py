@@ -92,10 +92,7 @@ def folded_splits(search: Search) -> list[Split]:
     fixed = fixed_parts(search.instance)
     if fixed is not None:
         return [fixed]
-    pipeline = search.instance.pipeline
-    twice = search.instance.model_copy(
-        update={"pipeline": pipeline.model_copy(update={"stages": 2 * search.stages, "layers": "free"})}
-    )
+    twice = search.instance.with_pipeline(stages=2 * search.stages, layers="free")
     longest = max(search.instance.workload.shapes)
     found = (even_split(twice), fastest_split(twice, search.batches()[-1], longest), fastest_split(twice, 1, longest))
     return list(dict.fromkeys(split for split in found if split is not None))

@@ -18,6 +18,7 @@ import numpy as np
 from instances.check import check
 from instances.errors import InputError, PlanError
 from instances.plan import Plan
+from solver.evaluate import Evaluation, Evaluator
 from solver.metrics import metrics_of
 from solver.policies.vpp_document import document_of
 from solver.policies.vpp_fifo import hand_off_ps, single_fifo
@@ -88,6 +89,35 @@ def _instant(network: Network) -> Network:
     )
 
 
+def evaluated(evaluator: Evaluator, plan: Plan, engine: Engine) -> tuple[Evaluation, Program | None]:
+    """Check and replay a V-shaped plan in an engine's order, without metrics; the program if it came so far.
+
+    The rule on windows is about the plan's own order, and does not hold of another one.
+    """
+    own_window = engine.heads is not None
+    broken = tuple(
+        finding
+        for finding in check(evaluator.instance, plan)
+        if not finding.ok and not (own_window and finding.rule == "v_window")
+    )
+    if broken:
+        reason = f"{broken[0].rule}: {broken[0].where} (by {broken[0].amount:.6g} {broken[0].unit})"
+        return Evaluation(plan, None, None, broken, reason), None
+    try:
+        program = engine.lowered(evaluator.lowering.program(plan))
+    except PlanError as error:  # a chunk outside a measured table
+        return Evaluation(plan, None, None, (), str(error)), None
+    replayed = _replayed(evaluator, plan, program)
+    if replayed.deadlock:
+        return Evaluation(plan, None, None, (), f"deadlock: {replayed.reason}"), program
+    return Evaluation(plan, evaluator.objective(plan, program, replayed.run), None, (), ""), program
+
+
+def _replayed(evaluator: Evaluator, plan: Plan, program: Program) -> Replay:
+    waves = evaluator.waves(plan.batch)
+    return replay(program, np.split(waves.arrival_s, waves.pointers[1:-1]))
+
+
 @dataclass
 class EngineRuns:
     """Plans run as the engine does; the best becomes the answer, a program.
@@ -107,25 +137,12 @@ class EngineRuns:
         if not search.incumbent.affords(plan):
             search.incumbent.skip(search.evaluator.replay_s(plan))
             return None
-        own_window = self.engine.heads is not None
-        broken = [
-            finding
-            for finding in check(search.instance, plan)
-            if not finding.ok and not (own_window and finding.rule == "v_window")
-        ]
-        if broken:
-            self.failed = f"{broken[0].rule}: {broken[0].where} (by {broken[0].amount:.6g} {broken[0].unit})"
+        found, program = evaluated(search.evaluator, plan, self.engine)
+        search.evaluator.replays += 1
+        if found.value is None or program is None:
+            self.failed = found.reason
             return None
-        try:
-            program = self.engine.lowered(search.evaluator.lowering.program(plan))
-        except PlanError as error:  # a chunk outside a measured table
-            self.failed = str(error)
-            return None
-        replayed = self._replayed(plan, program)
-        if replayed.deadlock:
-            self.failed = f"deadlock: {replayed.reason}"
-            return None
-        value = search.evaluator.objective(plan, program, replayed.run)
+        value = found.value
         if self.best is None or value < self.best[0]:
             self.best = value, plan, program
         return value
@@ -148,8 +165,8 @@ class EngineRuns:
         document = document_of(search.instance, plan, program)
         if engine.blocking:
             document |= {"link_bytes_per_s": FASTEST_BYTES_PER_S, "hop_latency_s": 0}
-        replayed = self._replayed(plan, read_program(document))
-        expected = self._replayed(plan, program)
+        replayed = _replayed(search.evaluator, plan, read_program(document))
+        expected = _replayed(search.evaluator, plan, program)
         # The time for which a sender waits is no work.
         working = replace(program, duration_ps=search.evaluator.lowering.program(plan).duration_ps)
         metrics = metrics_of(search.instance, Replay(working, replayed.run, replayed.arrivals_s))
@@ -163,8 +180,3 @@ class EngineRuns:
             heads=engine.heads,
             prediction_error_s=error_ps / PICOSECONDS_PER_S,
         )
-
-    def _replayed(self, plan: Plan, program: Program) -> Replay:
-        waves = self.search.evaluator.waves(plan.batch)
-        self.search.evaluator.replays += 1
-        return replay(program, np.split(waves.arrival_s, waves.pointers[1:-1]))

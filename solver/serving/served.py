@@ -60,12 +60,7 @@ def judge(
     arrivals = np.array(document["arrivals_s"][:requests])
     latencies: list[float] = (replayed.completion_s[:requests] - arrivals).tolist()
     metrics = _metrics(replayed, log, latencies, token_times(log.iterations, ends), expert_bytes, extra)
-    makespan = metrics.makespan_s
-    value = {
-        "makespan": makespan,
-        "p95_latency": metrics.p95_latency_s,
-    }.get(instance.objective, metrics.mean_latency_s)
-    return Served(document, metrics, value, error_ps / PICOSECONDS_PER_S)
+    return Served(document, metrics, metrics.value_s(instance.objective), error_ps / PICOSECONDS_PER_S)
 
 
 def _metrics(

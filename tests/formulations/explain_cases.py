@@ -52,13 +52,10 @@ def _placements(instance: Instance, kept: Collection[str]) -> Iterator[tuple[Die
 
 def _chunk_lists(instance: Instance, kept: Collection[str]) -> Iterator[dict[Shape, tuple[int, ...]]]:
     """All chunk lists, the same for requests with as many uncached tokens."""
-    changed = instance.pipeline.model_copy(
-        update={
-            **({} if "chunk_count" in kept else {"max_chunks": 10**6}),
-            **({} if "chunk_quantum" in kept else {"chunk_quantum": 1}),
-        }
+    relaxed = instance.with_pipeline(
+        **({} if "chunk_count" in kept else {"max_chunks": 10**6}),
+        **({} if "chunk_quantum" in kept else {"chunk_quantum": 1}),
     )
-    relaxed = instance.model_copy(update={"pipeline": changed})
     counts = instance.workload.uncached_counts
     for chosen in product(*(cut_lists(relaxed, count) for count in counts)):
         lists = dict(zip(counts, chosen, strict=True))

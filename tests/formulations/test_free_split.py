@@ -78,9 +78,9 @@ def test_bound_of_a_model_that_does_not_divide() -> None:
         model=layers,
         hardware={"link_bytes_per_s": 1e4},
     )
-    free = given.model_copy(update={"pipeline": given.pipeline.model_copy(update={"layers": "free"})})
+    free = given.with_pipeline(layers="free")
     fixed = [
-        _bound(given.model_copy(update={"pipeline": given.pipeline.model_copy(update={"layers": tuple(each)})}))
+        _bound(given.with_pipeline(layers=tuple(each)))
         for each in (split, split[::-1], [7, *split[2:], 7], [6, *[8] * 15], [*[8] * 15, 6])
     ]
     assert 0.999 * min(fixed) <= _bound(free) <= min(fixed) * (1 + 1e-6)

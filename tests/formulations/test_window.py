@@ -19,8 +19,7 @@ FITTED = {"chunk_s": 0.6, "token_s": 0.2, "pair_s": 0.05}
 
 def _instance(places: int, **changes: Any) -> Instance:
     found = line([1, 1], fitted=FITTED, **changes)
-    pipeline = found.pipeline.model_copy(update={"max_in_flight": places})
-    return found.model_copy(update={"pipeline": pipeline})
+    return found.with_pipeline(max_in_flight=places)
 
 
 def _bound_and_best(instance: Instance) -> tuple[float, float]:

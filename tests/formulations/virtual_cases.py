@@ -65,8 +65,7 @@ def keeps_rules(instance: Instance, plan: Plan) -> bool:
 
 def v_neighbours(instance: Instance, plan: Plan) -> Iterator[Plan]:
     """Plans that differ in one boundary, the batch, the schedule, the split, or two dies."""
-    as_given = instance.pipeline.model_copy(update={"layers": plan.layers})
-    yield from neighbours(instance.model_copy(update={"pipeline": as_given}), plan)
+    yield from neighbours(instance.with_pipeline(layers=plan.layers), plan)
     yield from (plan.model_copy(update={"schedule": name}) for name in SCHEDULES if name != plan.schedule)
     for split in splits(instance):
         if split != plan.layers:

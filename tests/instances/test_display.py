@@ -45,7 +45,7 @@ def test_an_instance_shows_its_numbers_and_its_mesh() -> None:
     assert shown["model"] == "four-layers, 4 layers"
     assert shown["dies"] == "2x2 mesh, 3 enabled"
     assert shown["links"] == "100 GB/s"
-    assert shown["requests"] == "4 of 2\u202f048 tokens"
+    assert shown["requests"] == "4 requests of 2048 tokens"
     assert mesh == [["", "×"], ["", ""]]
 
 
@@ -71,7 +71,7 @@ def test_a_result_shows_value_methods_and_mesh() -> None:
 def test_a_result_without_a_plan_says_why() -> None:
     result = result_of(small_instance(), None, status="unknown", reason="deadlock: <stage 0> waits")
     (facts,) = Cells(result._repr_html_()).tables
-    assert dict(facts)["why"] == "deadlock: <stage 0> waits"
+    assert dict(facts)["value"] == "– deadlock: <stage 0> waits"
 
 
 def test_names_are_text_and_nothing_else() -> None:

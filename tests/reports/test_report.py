@@ -22,7 +22,6 @@ from tests.reports.results import (
     named,
     one_stage_result,
     planless_result,
-    programmed_result,
     small_result,
     spilling_result,
 )
@@ -200,9 +199,6 @@ def test_broken_rules_are_named(tmp_path: Path) -> None:
     page = page_of(result, tmp_path)
     assert "Broken rules rule by where deadlock 1 GB stage 3 waits" in page.text
     assert "no plan to measure" in page.text
-    # beside a program they are another plan's
-    beside = programmed_result().model_copy(update={"violations": (finding,)})
-    assert "Broken rules" not in page_of(beside, tmp_path / "program").text
 
 
 def test_the_best_other_method_is_named(tmp_path: Path) -> None:

@@ -27,12 +27,20 @@ class Target:
         Whether it runs V-shaped schedules.
     any_node
         Whether it can be told the node of each rank; otherwise nodes hold equal runs of ranks.
+    start
+        How its files are used, for the how-to.
+    notes, dynamic_notes, v_notes
+        What it does not do as planned: always, with chunks sized by its predictor, in V-shaped schedules.
     """
 
     name: str
     predictor: str
     page: int
     split: Callable[[int, int], tuple[int, ...]]
+    start: str
+    notes: tuple[str, ...] = ()
+    dynamic_notes: tuple[str, ...] = ()
+    v_notes: tuple[str, ...] = ()
     deepens: bool = False
     v_shaped: bool = False
     any_node: bool = False

@@ -14,12 +14,42 @@ from solver.evaluate import Evaluator
 from solver.export.engines.engine import Target
 from solver.export.engines.howto import howto
 from solver.export.engines.projection import Projection, project
-from solver.export.engines.ranks import Rank, fills_nodes, node_runs, ranks_of
+from solver.export.engines.ranks import Rank, blocks_of, fills_nodes, node_runs, ranks_of
 from solver.export.source import Source
 
 Files = Mapping[str, str]
 ATTENTION = ("full", "sliding", "mla")
 """Kinds of attention that keep pages of KV."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A run of ranks on one node.
+
+    Attributes
+    ----------
+    order
+        Place of the run in the pipeline, which engines call the rank of the node.
+    number
+        Number of the node.
+    devices
+        Accelerators in the order of ranks.
+    """
+
+    order: int
+    number: int
+    devices: list[int]
+    ranks: list[Rank]
+
+    @property
+    def visible(self) -> str:
+        """Devices as the variable for them wants it."""
+        return ",".join(map(str, self.devices))
+
+    @property
+    def says(self) -> str:
+        """Its stages in words."""
+        return f"stages {self.ranks[0].stage} to {self.ranks[-1].stage}"
 
 
 @dataclass(frozen=True)
@@ -30,29 +60,38 @@ class Handover:
     ----------
     ranks
         Of the pipeline's ranks, in order.
-    devices
-        Accelerators of a die: the tensor-parallel group that runs a stage.
     """
 
     instance: Instance
     plan: Plan
     projection: Projection
     ranks: tuple[Rank, ...]
-    devices: int
+
+    @property
+    def degree(self) -> int:
+        """Accelerators of a die: the tensor-parallel group that runs a stage."""
+        return self.instance.hardware.tensor_parallel
+
+    @property
+    def partition(self) -> str:
+        """Layers of the stages, as engines read them."""
+        return ",".join(map(str, self.plan.layers))
+
+    def devices_of(self, rank: Rank) -> list[int]:
+        """Numbers of a rank's accelerators inside its node."""
+        return [rank.device * self.degree + index for index in range(self.degree)]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Runs of ranks on one node, in the order of stages."""
+        return [
+            Node(number, node, [device for rank in block for device in self.devices_of(rank)], block)
+            for number, (node, block) in enumerate(blocks_of(self.ranks))
+        ]
 
 
-def hand_over(
-    source: Source,
-    path: Path,
-    target: Target,
-    files_of: Callable[[Handover], Files],
-    start: str,
-    notes: tuple[str, ...],
-    dynamic: tuple[str, ...] = (),
-) -> str:
+def hand_over(source: Source, path: Path, target: Target, files_of: Callable[[Handover], Files]) -> str:
     """Write an engine's files, a summary and a how-to into a folder; what was written, in a few words.
-
-    ``dynamic`` are notes for where a predictor sizes the chunks.
 
     Raises
     ------
@@ -69,15 +108,13 @@ def hand_over(
         raise InfeasibleError(
             "placement", f"{target.name} fills nodes with equal runs of ranks; this plan has {node_runs(ranks)}"
         )
-    degree = instance.hardware.tensor_parallel
-    planned_s = Evaluator(instance).full(plan).value
-    assert planned_s is not None  # it was replayed
+    planned_s = Evaluator(instance).objective(plan, source.program, source.run)
     found = project(instance, plan, planned_s, target)
-    made = Handover(instance, plan, found, ranks, degree)
+    made = Handover(instance, plan, found, ranks)
     files = {
         **files_of(made),
         "waferplan-export.json": json.dumps(_summary(made, target, source.origin), indent=1) + "\n",
-        "HOWTO.md": howto(instance, plan, found, target, start, notes + (dynamic if found.knobs.dynamic else ())),
+        "HOWTO.md": howto(instance, plan, found, target),
     }
     for name, text in files.items():
         (path / name).write_text(text, encoding="utf-8")
@@ -111,7 +148,7 @@ def _summary(made: Handover, target: Target, origin: Mapping[str, str]) -> dict[
         "page_tokens": target.page,
         "max_in_flight": found.window,
         "chunks": {str(tokens): list(sizes) for tokens, sizes in found.sizes.items()},
-        "ranks": [{"rank": rank.stage, "node": rank.node, "devices": devices_of(made, rank)} for rank in made.ranks],
+        "ranks": [{"rank": rank.stage, "node": rank.node, "devices": made.devices_of(rank)} for rank in made.ranks],
         "objective": made.instance.objective,
         "planned_s": found.planned_s,
         "planned_within_window_s": found.window_s,
@@ -119,8 +156,3 @@ def _summary(made: Handover, target: Target, origin: Mapping[str, str]) -> dict[
         "engine_default_layers_s": found.own_value_s,
         "loss": found.loss,
     }
-
-
-def devices_of(made: Handover, rank: Rank) -> list[int]:
-    """Numbers of a rank's accelerators inside its node."""
-    return [rank.device * made.devices + index for index in range(made.devices)]

@@ -10,12 +10,14 @@ from solver.export.engines.knobs import chunk_summary
 from solver.export.engines.projection import Projection
 
 
-def howto(instance: Instance, plan: Plan, found: Projection, target: Target, start: str, notes: tuple[str, ...]) -> str:
+def howto(instance: Instance, plan: Plan, found: Projection, target: Target) -> str:
     """Markdown text."""
+    notes = [*_differences(instance, plan, found), *target.notes]
+    notes += [*(target.dynamic_notes if found.knobs.dynamic else ()), *(target.v_notes if plan.v_shaped else ())]
     lines = [
         f"# {' '.join(instance.name.split())} on {target.name}",
         "",
-        start,
+        target.start,
         "",
         "| | |",
         "| --- | --- |",
@@ -30,7 +32,7 @@ def howto(instance: Instance, plan: Plan, found: Projection, target: Target, sta
         "",
         "What the engine does not do as planned:",
         "",
-        *(f"- {note}" for note in (*_differences(instance, plan, found), *notes)),
+        *(f"- {note}" for note in notes),
     ]
     return "\n".join(lines) + "\n"
 

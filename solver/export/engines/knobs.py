@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from instances.errors import InputError
 from instances.instance import Instance
 from instances.workload import Shape
+from solver.counts import growing_counts
 from solver.policies.dcpp.lists import SGLANG_LONGEST, SGLANG_SAMPLES, Predictor
-from solver.policies.dcpp.predictor import LEAST_ALIGNMENT
 
 SMOOTHINGS = (0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
 """Smoothing factors tried; engines' guides name 0.6 to 0.85."""
@@ -100,13 +100,14 @@ class Chunker:
 
     def first(self) -> Iterator[Knobs]:
         """Settings to start from: equal slices of the longest request, then the predictor on two to four times that."""
-        yield from (self.static(base) for base in self._ladder() if not self._packs(base))
+        yield from (Knobs(base) for base in self._ladder() if not self._packs(base))
         if len(self.instance.workload.shapes) == 1:
             (tokens,) = self.instance.workload.uncached_counts
             yield from (Knobs(batch * tokens, batch=batch) for batch in self.instance.batches if batch > 1)
         if self.predictor:
             for base in self._ladder():
-                yield from (self.dynamic(base, smoothing) for smoothing in (0.65, 0.75, 0.85, 1.0))
+                least = self._aligned(base // 4) if self.predictor == "ascend" else None
+                yield from (Knobs(base, smoothing, least) for smoothing in (0.65, 0.75, 0.85, 1.0))
 
     def near(self, knobs: Knobs) -> Iterator[Knobs]:
         """Settings beside these: one base, smoothing or least chunk away."""
@@ -115,24 +116,11 @@ class Chunker:
         for step in {self.alignment, self._aligned(knobs.base // 8)}:
             for base in (knobs.base - step, knobs.base + step):
                 if base >= self.alignment and not self._packs(base):
-                    yield (
-                        replace(self.dynamic(base, knobs.smoothing), least=knobs.least)
-                        if knobs.dynamic
-                        else (self.static(base))
-                    )
+                    yield replace(knobs, base=base)
         if knobs.dynamic:
             yield from (replace(knobs, smoothing=smoothing) for smoothing in SMOOTHINGS)
         if knobs.least is not None:
             yield from (replace(knobs, least=self._aligned(round(share * knobs.base))) for share in LEAST_CHUNKS)
-
-    def static(self, base: int) -> Knobs:
-        """Every chunk of one size."""
-        return Knobs(base)
-
-    def dynamic(self, base: int, smoothing: float | None) -> Knobs:
-        """The predictor on a base."""
-        least = self._aligned(base // 4) if self.predictor == "ascend" else None
-        return Knobs(base, smoothing, least)
 
     def _packs(self, base: int) -> bool:
         """Whether a step takes several whole requests, all alike: then it is a batch, and not replayed one by one."""
@@ -141,12 +129,11 @@ class Chunker:
 
     def _ladder(self) -> list[int]:
         longest = max(self.instance.workload.uncached_counts)
-        most = min(self.most_steps, -(-longest // self.alignment))
-        counts = {max(1, round(2 ** (step / 2))) for step in range(2 * most.bit_length())} | {most}
-        return sorted({self._aligned(-(-longest // count)) for count in counts if count <= most})
+        counts = growing_counts(min(self.most_steps, -(-longest // self.alignment)))
+        return sorted({self._aligned(-(-longest // count)) for count in counts})
 
     def _aligned(self, tokens: int) -> int:
-        """Rounded up to whole pages and quanta, at least one."""
+        """Rounded up to whole pages, at least one."""
         return max(1, -(-tokens // self.alignment)) * self.alignment
 
     def _cut(self, shape: Shape, knobs: Knobs) -> list[int]:
@@ -162,8 +149,7 @@ class Chunker:
         return predictor.sglang(shape, knobs.base, most_tokens(knobs))
 
     def _predictor(self, smoothing: float) -> Predictor:
-        page = max(self.page, LEAST_ALIGNMENT)
-        return Predictor(self.instance, self.layers, 1, smoothing, page)
+        return Predictor(self.instance, self.layers, 1, smoothing, self.page)
 
 
 def most_tokens(knobs: Knobs) -> int:

@@ -11,7 +11,7 @@ from instances.plan import Plan
 from solver.evaluate import Evaluation
 from solver.export.engines.engine import Target
 from solver.export.engines.knobs import Chunker, Knobs
-from solver.export.engines.replayed import EngineReplay, with_pipeline
+from solver.export.engines.replayed import EngineReplay
 
 MOST_STEPS = 12
 """Rounds of looking at settings beside the best ones."""
@@ -74,7 +74,7 @@ def project(instance: Instance, plan: Plan, planned_s: float, target: Target) ->
     """
     alone = instance.pipeline.stages == 1  # predictors need a pipeline
     predictor = "" if plan.v_shaped or alone else target.predictor
-    free = with_pipeline(instance, chunk_quantum=1, max_chunks=MOST_CHUNKS)
+    free = instance.with_pipeline(chunk_quantum=1, max_chunks=MOST_CHUNKS)
     chunker = Chunker(free, plan.layers, predictor, target.page, instance.pipeline.max_chunks)
     windows = target.windows(instance, v_shaped=plan.v_shaped)
     replayed = EngineReplay(free, windows[0])
@@ -93,7 +93,7 @@ def project(instance: Instance, plan: Plan, planned_s: float, target: Target) ->
         if other is not None and other < value * (1 - WORTH):
             value, window = other, deeper
     own = target.own_layers(instance.model.layer_count, instance.pipeline.stages, v_shaped=plan.v_shaped)
-    layered = EngineReplay(with_pipeline(free, layers="free"), window)
+    layered = EngineReplay(free.with_pipeline(layers="free"), window)
     return Projection(
         plan=candidate,
         knobs=knobs,

@@ -21,11 +21,9 @@ def v_instance(recipe: Recipe) -> Instance:
     if topology == "switch":
         hardware.pop("wafer_link_bytes_per_s", None)
     instance = recipe.instance(options=recipe.chance(30), hardware=hardware)
-    pipeline = instance.pipeline
-    stages = min(pipeline.stages, instance.model.layer_count // 2)
+    stages = min(instance.pipeline.stages, instance.model.layer_count // 2)
     window = recipe.integer(1, 2 * stages + 1) if recipe.chance(40) else None
-    changes = {"stages": stages, "layers": recipe.choice(("balanced", "free")), "max_in_flight": window}
-    return instance.model_copy(update={"pipeline": pipeline.model_copy(update=changes)})
+    return instance.with_pipeline(stages=stages, layers=recipe.choice(("balanced", "free")), max_in_flight=window)
 
 
 def v_plan(recipe: Recipe, instance: Instance, *, spill_percent: int = 40) -> Plan:

@@ -16,7 +16,6 @@ from solver.export import export_result
 from solver.export.engines import sglang, vllm, vllm_ascend
 from solver.export.engines.knobs import Chunker, Knobs
 from solver.export.engines.projection import project
-from solver.export.engines.replayed import with_pipeline
 from solver.limits import Limits
 from solver.policies.dcpp.predictor import Quadratic, sglang_chunks
 from solver.result import Result
@@ -190,7 +189,7 @@ def test_dynamic_chunks_are_those_of_the_rule(quantum: int) -> None:
     costs = {"kind": "fitted", "chunk_s": 0.0, "prefix_s": 0.0, "token_s": 1e-3, "pair_s": 1e-7}
     small = {"pipeline__chunk_quantum": quantum, "pipeline__max_chunks": 2048, "hardware__die__hbm_bytes": "64 GB"}
     instance = small_instance(costs=costs, workload={"requests": 1, "tokens": 50000}, **small)
-    chunker = Chunker(with_pipeline(instance, chunk_quantum=1), (1, 1, 1, 1), "sglang", 64, 64)
+    chunker = Chunker(instance.with_pipeline(chunk_quantum=1), (1, 1, 1, 1), "sglang", 64, 64)
     for knobs in (Knobs(4096, 0.75), Knobs(8192, 1.0), Knobs(1024, 0.6)):
         assert knobs.smoothing is not None
         # A stage is a quarter of the model.
@@ -219,7 +218,7 @@ def test_a_step_that_holds_several_requests_is_a_batch() -> None:
     """Four requests of 300 tokens: a budget of 1200 takes all of them in one step, never one each."""
     tokens = {"workload": {"requests": 4, "tokens": 300}, "pipeline__chunk_quantum": 300, "pipeline__max_batch": 4}
     instance = small_instance(**tokens)
-    chunker = Chunker(with_pipeline(instance, chunk_quantum=1), (1, 1, 1, 1), "", 64, 8)
+    chunker = Chunker(instance.with_pipeline(chunk_quantum=1), (1, 1, 1, 1), "", 64, 8)
     tried = list(chunker.first())
     assert all(knobs.base < 600 for knobs in tried if knobs.batch == 1)
     assert {knobs.base for knobs in tried if knobs.batch > 1} == {600, 900, 1200}
@@ -229,6 +228,6 @@ def test_prefixes_that_are_cut_differently_are_left_out() -> None:
     trace = [{"tokens": 65536}, {"tokens": 327680, "cached_tokens": 262144}]
     costs = {"kind": "fitted", "chunk_s": 0.0, "prefix_s": 0.0, "token_s": 1e-3, "pair_s": 1e-7}
     instance = small_instance(costs=costs, workload={"trace": trace}, hardware__die__hbm_bytes="64 GB")
-    chunker = Chunker(with_pipeline(instance, chunk_quantum=1, max_chunks=4096), (1, 1, 1, 1), "sglang", 64, 64)
+    chunker = Chunker(instance.with_pipeline(chunk_quantum=1, max_chunks=4096), (1, 1, 1, 1), "sglang", 64, 64)
     assert chunker.sizes(Knobs(4096, 1.0)) is None
     assert chunker.sizes(Knobs(4096)) == {65536: (4096,) * 16}
