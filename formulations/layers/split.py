@@ -12,7 +12,6 @@ from formulations.layers.problem import LayerProblem
 from formulations.layers.result import LayerResult
 from formulations.layers.variables import in_ticks
 
-"""An engine (see ``interface``) for one kind of model."""
 
 FORMS: dict[str, ModuleType] = {"cpsat": cpsat, "milp": milp}
 ROUNDED = 1e-4

@@ -11,7 +11,6 @@ from formulations.pairing import cpsat, milp
 from formulations.pairing.problem import Group, PairingProblem
 from formulations.pairing.variables import in_ticks
 
-"""An engine (see ``interface``) for one kind of model."""
 
 FORMS: dict[str, ModuleType] = {"cpsat": cpsat, "milp": milp}
 ROUNDED = 1e-4
