@@ -19,7 +19,7 @@ from instances.instance import Instance
 from instances.pipeline import balanced_layers
 from instances.plan import Plan
 from solver import simulate
-from solver.policies.dcpp.predictor import Quadratic, profile_sizes, sglang_chunks
+from solver.policies.dcpp.lists import Predictor
 
 PUBLISHED_S = {131072: 10.54, 262144: 32.68, 524288: 114.33, 1048576: 420.91}
 PAIRS = ((131072, 1048576), (131072, 524288), (262144, 1048576), (131072, 262144))
@@ -29,7 +29,6 @@ STAGES, GROUP, GROUPS_PER_NODE = 8, 4, 2
 BASE_TOKENS, SMOOTHING = 18432, 0.8
 """What the blog's text gives for this model: --chunked-prefill-size and the smooth factor."""
 PAGE = 64
-PROFILE_SAMPLES, PROFILE_LONGEST = 128, 1.25
 FP8_BYTES = 1 + 4 / 128**2
 
 
@@ -63,9 +62,7 @@ def instance(tokens: int, share: Efficiencies) -> Instance:
 def chunk_list(stated: Instance, tokens: int) -> list[int]:
     """What SGLang's predictor makes of the times of the first stage."""
     layers = balanced_layers(stated.model.layer_count, STAGES)
-    sizes = profile_sizes(BASE_TOKENS, PROFILE_SAMPLES, PROFILE_LONGEST)
-    profile = Quadratic.fit(sizes, stated.stage_cost.stage_seconds(stated.hardware.die, 0, layers[0], 1, sizes, 0))
-    return sglang_chunks(tokens, 0, profile, BASE_TOKENS, SMOOTHING, PAGE)
+    return Predictor(stated, layers, 1, SMOOTHING, PAGE).sglang((tokens, 0), BASE_TOKENS, None)
 
 
 def replayed_s(tokens: int, share: Efficiencies) -> float:
@@ -125,7 +122,15 @@ def main() -> None:
     sys.stdout.write(f"| published | | | {' | '.join(f'{PUBLISHED_S[n]:.2f} s' for n in lengths)} |\n")
     for pair in PAIRS:
         sys.stdout.write(f"| {_row(pair, replayed_s)} |\n")
+    found = [fitted(pair).gemm for pair in PAIRS]
     sys.stdout.write(f"| without filling, {_row(PAIRS[0], unfilled_s)} |\n")
+    whole = fitted(PAIRS[0], unfilled_s)
+    sys.stdout.write(
+        "\nWhere all that grows with the tokens falls to matrix products, their implied efficiency is implausibly low:"
+        f"\n{whole.gemm:.0%} of the fp8 peak. All-reduces in groups, unbalanced experts, quantisation and the filling of "
+        f"the pipeline\nare in it. With the filling replayed the pairs give {min(found):.0%} to {max(found):.0%}: it is "
+        "poorly determined.\n"
+    )
 
 
 def _row(pair: tuple[int, int], predict: Predict) -> str:
