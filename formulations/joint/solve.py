@@ -16,7 +16,6 @@ from instances.errors import InputError
 from instances.instance import Instance
 from instances.plan import Plan
 
-
 FORMS: dict[str, ModuleType] = {"cpsat": cpsat, "milp": milp}
 
 

@@ -12,7 +12,6 @@ from formulations.layers.problem import LayerProblem
 from formulations.layers.result import LayerResult
 from formulations.layers.variables import in_ticks
 
-
 FORMS: dict[str, ModuleType] = {"cpsat": cpsat, "milp": milp}
 ROUNDED = 1e-4
 """A proof in ticks, which are rounded down, is one where value and bound are that close."""

@@ -11,7 +11,6 @@ from formulations.pairing import cpsat, milp
 from formulations.pairing.problem import Group, PairingProblem
 from formulations.pairing.variables import in_ticks
 
-
 FORMS: dict[str, ModuleType] = {"cpsat": cpsat, "milp": milp}
 ROUNDED = 1e-4
 """A proof in ticks, which are rounded down, is one where value and bound are that close."""
