@@ -126,8 +126,8 @@ def main() -> None:
     sys.stdout.write(f"| without filling, {_row(PAIRS[0], unfilled_s)} |\n")
     whole = fitted(PAIRS[0], unfilled_s)
     sys.stdout.write(
-        "\nWhere all that grows with the tokens falls to matrix products, their implied efficiency is implausibly low:\n"
-        f"{whole.gemm:.0%} of the fp8 peak. All-reduces in groups, unbalanced experts, quantisation and the filling\n"
+        "\nWhere all that grows with the tokens falls to matrix products, their implied efficiency is implausibly\n"
+        f"low: {whole.gemm:.0%} of the fp8 peak. All-reduces in groups, unbalanced experts, quantisation and filling\n"
         f"of the pipeline are in it. With the filling replayed the pairs give {min(found):.0%} to {max(found):.0%}:\n"
         "it is poorly determined.\n"
     )
