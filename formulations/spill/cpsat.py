@@ -31,7 +31,7 @@ def build(data: SpillProblem, *, start: Amounts | None = None) -> SpillModel:
     data
         In whole units (see ``variables.in_units``).
     start
-        Amounts (N, M, N+1) in units to begin from.
+        Amounts (S, M, D+1) in units to begin from.
     """
     stages, chunks = data.held_bytes.shape
     model = cp_model.CpModel()
@@ -46,7 +46,7 @@ def build(data: SpillProblem, *, start: Amounts | None = None) -> SpillModel:
         )
     busiest = model.new_int_var(0, int(most_served(data)), "busiest")
     spill = SpillModel(model, moved, busiest, data)
-    model.minimize(_traffic(spill) + stages * int(cheapest_cost(data)) * busiest)
+    model.minimize(_traffic(spill) + len(data.free_bytes) * int(cheapest_cost(data)) * busiest)
     spill_monotone(spill)
     spill_within_chunk(spill)
     memory_admission(spill)
@@ -89,32 +89,33 @@ def spill_within_chunk(spill: SpillModel) -> None:
 
 
 def memory_admission(spill: SpillModel) -> None:
-    """Each die at each moment; a host keeps what its own stage sends."""
-    data, stages = spill.data, spill.data.held_bytes.shape[0]
+    """Each die at each moment; a host keeps what its own die's stages send, at worst at the same time."""
+    data, host = spill.data, len(spill.data.free_bytes)
     for row in data.rows:
-        d = row.stage
-        left = [] if row.left < 0 else [-1 * series[row.left] for series in spill.moved[d].values()]
-        hosted = [
-            1 * spill.moved[s][d][row.hosted[s]] for s in range(stages) if row.hosted[s] >= 0 and d in spill.moved[s]
-        ]
-        if left or hosted:
-            spare = int(data.free_bytes[d]) - int(data.held_bytes[d, row.chunk])
-            spill.model.add(_sum([*left, *hosted]) <= spare)
-    for keepers in spill.moved:
-        if stages in keepers:
-            spill.model.add(keepers[stages][-1] <= int(data.host_bytes))
+        terms: list[cp_model.LinearExpr] = []
+        for s, keepers in enumerate(spill.moved):
+            if row.left[s] >= 0:
+                terms += [-1 * series[row.left[s]] for series in keepers.values()]
+            if row.hosted[s] >= 0 and row.die in keepers:
+                terms.append(1 * keepers[row.die][row.hosted[s]])
+        if terms:
+            spill.model.add(_sum(terms) <= round(data.spare_bytes(row)))
+    for d in range(host):
+        sent = [spill.moved[s][host][-1] + 0 for s in data.stages_of(d) if host in spill.moved[s]]
+        if sent:
+            spill.model.add(_sum(sent) <= int(data.host_bytes))
 
 
 def serve_stall(spill: SpillModel) -> None:
     """No die serves more in a wave than the busiest one: chunks 0..j are fetched by each start of a chunk j+1."""
-    for k in range(spill.data.held_bytes.shape[0]):
+    for k in range(len(spill.data.free_bytes)):
         served = [variable for keepers in spill.moved if k in keepers for variable in keepers[k]]
         if served:
             spill.model.add(_sum(served) <= spill.busiest)
 
 
 def hint(spill: SpillModel, start: Amounts) -> None:
-    """Begin from amounts (N, M, N+1)."""
+    """Begin from amounts (S, M, D+1)."""
     total = np.cumsum(start, axis=1)
     for s, keepers in enumerate(spill.moved):
         for k, series in keepers.items():
@@ -123,9 +124,9 @@ def hint(spill: SpillModel, start: Amounts) -> None:
 
 
 def amounts(spill: SpillModel, outcome: EngineOutcome) -> Amounts:
-    """Units of each chunk at each creditor, shape (N, M, N+1), from a solved program."""
+    """Units of each chunk at each creditor, shape (S, M, D+1), from a solved program."""
     stages, chunks = spill.data.held_bytes.shape
-    result = np.zeros((stages, chunks, stages + 1))
+    result = np.zeros((stages, chunks, len(spill.data.free_bytes) + 1))
     for s, keepers in enumerate(spill.moved):
         for k, series in keepers.items():
             total = np.array([outcome.value_of(variable) for variable in series])

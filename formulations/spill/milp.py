@@ -47,7 +47,7 @@ def build(data: SpillProblem, *, whole: bool = False, start: Amounts | None = No
         Whether ``data`` is in whole units (see ``variables.in_units``), and amounts are to be so too: then the value
         times the cheapest cost is that of the twin.
     start
-        Amounts (N, M, N+1) to begin from, in the unit of ``data``.
+        Amounts (S, M, D+1) to begin from, in the unit of ``data``.
     """
     stages, chunks = data.held_bytes.shape
     problem = pulp.LpProblem("spill", pulp.LpMinimize)
@@ -64,7 +64,7 @@ def build(data: SpillProblem, *, whole: bool = False, start: Amounts | None = No
         )
     busiest = problem.add_variable("busiest", 0.0, most_served(data) / unit_bytes)
     model = SpillModel(problem, moved, busiest, data, unit_bytes)
-    problem.setObjective(_traffic(model) + stages * busiest)
+    problem.setObjective(_traffic(model) + len(data.free_bytes) * busiest)
     spill_monotone(model)
     spill_within_chunk(model)
     memory_admission(model)
@@ -109,25 +109,28 @@ def spill_within_chunk(model: SpillModel) -> None:
 
 
 def memory_admission(model: SpillModel) -> None:
-    data, stages = model.data, model.data.held_bytes.shape[0]
+    """Each die at each moment; a host keeps what its own die's stages send, at worst at the same time."""
+    data, host = model.data, len(model.data.free_bytes)
     for number, row in enumerate(data.rows):
-        d = row.stage
-        terms = [] if row.left < 0 else [(series[row.left], -1.0) for series in model.moved[d].values()]
-        terms += [
-            (model.moved[s][d][row.hosted[s]], 1.0) for s in range(stages) if row.hosted[s] >= 0 and d in model.moved[s]
-        ]
-        spare = float(data.free_bytes[d] - data.held_bytes[d, row.chunk]) / model.unit_bytes
+        terms: list[tuple[pulp.LpVariable, float]] = []
+        for s, keepers in enumerate(model.moved):
+            if row.left[s] >= 0:
+                terms += [(series[row.left[s]], -1.0) for series in keepers.values()]
+            if row.hosted[s] >= 0 and row.die in keepers:
+                terms.append((keepers[row.die][row.hosted[s]], 1.0))
         if terms:
+            spare = data.spare_bytes(row) / model.unit_bytes
             model.problem.addConstraint(pulp.LpAffineExpression(terms) <= spare, f"memory_admission_{number}")
-    for s, keepers in enumerate(model.moved):
-        if stages in keepers:
+    for d in range(host):
+        sent = [(model.moved[s][host][-1], 1.0) for s in data.stages_of(d) if host in model.moved[s]]
+        if sent:
             limit = data.host_bytes / model.unit_bytes
-            model.problem.addConstraint(pulp.LpAffineExpression([(keepers[stages][-1], 1.0)]) <= limit, f"host_s{s}")
+            model.problem.addConstraint(pulp.LpAffineExpression(sent) <= limit, f"host_d{d}")
 
 
 def serve_stall(model: SpillModel) -> None:
     """No die serves more in a wave than the busiest one: chunks 0..j are fetched by each start of a chunk j+1."""
-    for k in range(model.data.held_bytes.shape[0]):
+    for k in range(len(model.data.free_bytes)):
         terms = [(variable, 1.0) for keepers in model.moved if k in keepers for variable in keepers[k]]
         if terms:
             row = pulp.LpAffineExpression([*terms, (model.busiest, -1.0)])
@@ -135,7 +138,7 @@ def serve_stall(model: SpillModel) -> None:
 
 
 def hint(model: SpillModel, start: Amounts) -> None:
-    """Begin from amounts (N, M, N+1)."""
+    """Begin from amounts (S, M, D+1)."""
     total = np.cumsum(start, axis=1) / model.unit_bytes
     for s, keepers in enumerate(model.moved):
         for k, series in keepers.items():
@@ -144,9 +147,9 @@ def hint(model: SpillModel, start: Amounts) -> None:
 
 
 def amounts(model: SpillModel, outcome: EngineOutcome) -> Amounts:
-    """Bytes of each chunk at each creditor, shape (N, M, N+1), from a solved program."""
+    """Bytes of each chunk at each creditor, shape (S, M, D+1), from a solved program."""
     stages, chunks = model.data.held_bytes.shape
-    result = np.zeros((stages, chunks, stages + 1))
+    result = np.zeros((stages, chunks, len(model.data.free_bytes) + 1))
     for s, keepers in enumerate(model.moved):
         for k, series in keepers.items():
             total = np.array([outcome.value_of(variable) for variable in series]) * model.unit_bytes

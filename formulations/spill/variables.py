@@ -57,9 +57,9 @@ def most_served(data: SpillProblem) -> float:
 
 
 def creditors(data: SpillProblem, stage: int) -> list[int]:
-    """Creditors that a stage may use, N for the host."""
-    stages, chunks = data.held_bytes.shape
-    return [k for k in range(stages + 1) if chunks > 1 and np.isfinite(data.cost_s_per_byte[stage, k])]
+    """Creditors that a stage may use, D for the host."""
+    chunks, memories = data.held_bytes.shape[1], data.cost_s_per_byte.shape[1]
+    return [k for k in range(memories) if chunks > 1 and np.isfinite(data.cost_s_per_byte[stage, k])]
 
 
 def cheapest_cost(data: SpillProblem) -> float:

@@ -12,8 +12,8 @@ from instances.plan import Plan, Schedule
 from solver.capacity.length import Length
 from solver.exact.host_spill import bisected
 from solver.exact.lockstep import lockstep
-from solver.exact.pool import Unlimited, pooled_plan
-from solver.policies.mbkr import Layout, Partners, fit, head_to_tail, mbkr_pairs
+from solver.exact.pool import Unlimited, pooled_plan, unlimited_run
+from solver.policies.mbkr import Layout, Partners, cross_half, fit, head_to_tail, mbkr_pairs
 from solver.policies.rematch import refusal, rematchings
 from solver.policies.vpp import folded_splits
 from solver.search import Search
@@ -82,18 +82,32 @@ def _rematch(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Ca
             search.served = served
 
 
-def _pool(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
+def _lent(
+    search: Search,
+    plan: Plan,
+    unlimited: Unlimited | None,
+    enough: Callable[[], bool],
+    *,
+    partners: Callable[[int], Partners] | None = None,
+) -> None:
+    """Amounts by a linear program: at any die, or only at the partner of the stage's die."""
     search.offer(plan)
-    if unlimited is None:
-        return
-    for timeline in (lockstep(unlimited), unlimited):
+    for timeline in () if unlimited is None else (lockstep(unlimited), unlimited):
         if enough():
             return
-        pooled_plan(search, plan, timeline)
-    for partners in (mbkr_pairs, lambda n, m: head_to_tail(n)):
-        if enough():
+        pooled_plan(search, plan, timeline, partners=None if partners is None else partners(search.stages))
+
+
+def _partnered(partners: Callable[[int], Partners]) -> Offer:
+    return partial(_lent, partners=partners)
+
+
+def _pool(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
+    _lent(search, plan, unlimited, enough)
+    for pairs in (mbkr_pairs, lambda n, m: head_to_tail(n)):
+        if enough() or unlimited is None:
             return
-        _pairs(partners)(search, plan, unlimited, enough)  # pairs are pools, and the program may miss them
+        _pairs(pairs)(search, plan, unlimited, enough)  # pairs are pools, and the program may miss them
 
 
 def _host(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
@@ -107,23 +121,42 @@ def _pool_and_host(search: Search, plan: Plan, unlimited: Unlimited | None, enou
     _pool(search, plan, unlimited, enough)
 
 
+def _lent_and_host(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
+    _host(search, plan, unlimited, enough)
+    _lent(search, plan, unlimited, enough)
+
+
 def _folded(
-    schedule: Schedule, search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]
+    schedule: Schedule,
+    spill: Offer,
+    search: Search,
+    plan: Plan,
+    unlimited: Unlimited | None,
+    enough: Callable[[], bool],
 ) -> None:
     search.structural = virtual_reason(search.instance)
     if search.structural is None:
         # There and back again along the plain plan's dies.
         changes = {"placement": plan.placement + plan.placement[::-1], "schedule": schedule}
         for split in folded_splits(search):
-            search.offer(plan.model_copy(update={**changes, "layers": split}))
+            folded = plan.model_copy(update={**changes, "layers": split})
+            spill(search, folded, unlimited_run(search, folded), enough)
             if enough():
                 return
 
 
-_FOLDED: tuple[tuple[Schedule, str], ...] = (
+_SCHEDULES: tuple[tuple[Schedule, str], ...] = (
     ("vpp", "a chunk's second visit before a later one's first"),
     ("vpp-async", "the two visits of a period swapped"),
     ("vpp-packed", "the next wave's chunks enter while the last wave's leave"),
+)
+_SPILLS: tuple[tuple[str, str, Offer], ...] = (
+    ("", "every stage keeps its own KV", _none),
+    ("+head-to-tail", "dies r and N-1-r lend each other memory, amounts by a linear program", _partnered(head_to_tail)),
+    ("+mocap", "dies half the pipeline apart lend, amounts by a linear program", _partnered(cross_half)),
+    ("+pool", "any die may hold any stage's chunks, amounts by a linear program", _lent),
+    ("+host", "late chunks leave for the die's host memory (active spill)", _host),
+    ("+pool+host", "any die and the host", _lent_and_host),
 )
 
 WAYS = (
@@ -151,12 +184,14 @@ WAYS = (
     Way("pool+host", "any die and the host", _pool_and_host, host=True),
     *(
         Way(
-            schedule,
-            f"two parts of the layers a die, {says}; every stage keeps its own KV",
-            partial(_folded, schedule),
+            schedule + suffix,
+            f"two parts of the layers a die, {order}; {says}",
+            partial(_folded, schedule, spill),
+            host=suffix.endswith("host"),
             schedule=schedule,
         )
-        for schedule, says in _FOLDED
+        for schedule, order in _SCHEDULES
+        for suffix, says, spill in _SPILLS
     ),
 )
 BY_NAME = {way.name: way for way in WAYS}

@@ -68,12 +68,17 @@ def _spilled(search: Search, plan: Plan, share: float) -> Plan:
     """The plan with the chunks at the host that come after a share of the stage's free memory is full."""
     shapes = search.instance.workload.shapes
     bare = search.evaluator.lowering.program(plan)
+    home = bare.die_of_stage()
     free_bytes = (bare.capacity_units - bare.static_units) / bare.units_per_byte
+    # In a V two stages share a die: each may fill the part of the memory that it has of the die's layers.
+    layers = np.array(plan.layers)
+    part = layers / np.bincount(home, weights=layers)[home]
+    kept_bytes = (share * free_bytes[home] * part).tolist()
     rows = [
         row
         for shape in shapes
         for stage, (stop, count) in enumerate(zip(accumulate(plan.layers), plan.layers, strict=True))
-        for row in _rows(search, plan, shape, stage, (stop - count, stop), share * float(free_bytes[stage]))
+        for row in _rows(search, plan, shape, stage, (stop - count, stop), kept_bytes[stage])
     ]
     return plan.model_copy(update={"spill": tuple(rows)})
 

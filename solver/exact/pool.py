@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -44,7 +45,10 @@ class Unlimited:
 
 
 def unlimited_run(search: Search, plan: Plan) -> Unlimited | None:
-    """Times of all tasks, shape (W, N, M), if memory had no limit; None for several request shapes or without time."""
+    """Times of all tasks, shape (W, S, M) of S stages (2N in a V), if memory had no limit.
+
+    None for several request shapes or without time.
+    """
     if len(search.instance.workload.shapes) > 1 or not search.incumbent.affords(plan):
         return None
     bare = plan.model_copy(update={"spill": ()})
@@ -60,9 +64,11 @@ def unlimited_run(search: Search, plan: Plan) -> Unlimited | None:
     return Unlimited(value, in_order(outcome.start_ps), in_order(outcome.end_ps), program)
 
 
-def pooled_plan(search: Search, plan: Plan, unlimited: Unlimited, *, host: bool = True) -> float | None:
+def pooled_plan(
+    search: Search, plan: Plan, unlimited: Unlimited, *, host: bool = True, partners: Sequence[int | None] | None = None
+) -> float | None:
     """Offer plans like ``plan`` with pooled spill; the best value, or None if none runs. The host's memory counts too,
-    where there is one and ``host`` says so.
+    where there is one and ``host`` says so. With ``partners``, one or none for each die, they alone are creditors.
 
     The program is built on ideal times and the replay drifts from them, so a share of the memory is kept back. Larger
     shares are tried while the replay does not run, and then as long as they make it faster: they cost traffic, but save
@@ -72,7 +78,7 @@ def pooled_plan(search: Search, plan: Plan, unlimited: Unlimited, *, host: bool 
     for margin in MARGINS:
         if search.deadline.over:
             break
-        spilled = _spilled(search, plan, unlimited, margin, host)
+        spilled = _spilled(search, plan, unlimited, margin, host, partners)
         if spilled is None:
             break
         value = search.offer(spilled)
@@ -88,9 +94,18 @@ def has_room(search: Search, plan: Plan, unlimited: Unlimited, *, host: bool = T
     return not always_too_full(problem) and pooled_excess_bytes(problem, unlimited.start_s, unlimited.end_s) <= 0
 
 
-def _spilled(search: Search, plan: Plan, unlimited: Unlimited, margin: float, host: bool) -> Plan | None:
+def _spilled(
+    search: Search,
+    plan: Plan,
+    unlimited: Unlimited,
+    margin: float,
+    host: bool,
+    partners: Sequence[int | None] | None,
+) -> Plan | None:
     """The plan with the spill of the linear program; None if it has no solution in time."""
     problem = spill_problem(search.instance, search.evaluator.lowering, plan, unlimited, margin, with_host=host)
+    if partners is not None:
+        problem = only_between(problem, partners)
     if always_too_full(problem) or pooled_excess_bytes(problem, unlimited.start_s, unlimited.end_s) > 0:
         return None
     model = build(problem)
@@ -110,7 +125,10 @@ def _spilled(search: Search, plan: Plan, unlimited: Unlimited, margin: float, ho
 
 
 def pooled_excess_bytes(problem: SpillProblem, start_s: Amounts, end_s: Amounts) -> float:
-    """By how much all KV on this timeline exceeds all memory at the worst moment; above 0 no spill can help."""
+    """By how much all KV on this timeline exceeds all memory at the worst moment; above 0 no spill can help.
+
+    Times have shape (W, S, M).
+    """
     waves, stages, _ = start_s.shape
     held = np.diff(problem.held_bytes, axis=1, prepend=0.0)
     takes = np.broadcast_to(held, start_s.shape)
@@ -121,7 +139,7 @@ def pooled_excess_bytes(problem: SpillProblem, start_s: Amounts, end_s: Amounts)
     # A release at the moment of a start comes first, as in the replay.
     order = np.lexsort((changes, times))
     most: float = np.cumsum(changes[order]).max()
-    everywhere: float = problem.free_bytes.sum() + stages * problem.host_bytes
+    everywhere: float = problem.free_bytes.sum() + len(problem.free_bytes) * problem.host_bytes
     return float(most - everywhere)
 
 
@@ -131,6 +149,7 @@ def spill_problem(
     """Data of the program for one wave after another of the only request shape."""
     cost, shape = instance.stage_cost, instance.workload.shapes[0]
     program, stages = unlimited.program, len(plan.layers)
+    home, dies = program.die_of_stage(), program.dies
     sizes = np.array(plan.chunk_sizes(shape[0] - shape[1]))
     after = shape[1] + np.cumsum(sizes)
     size = min(plan.batch, len(instance.workload.all_requests()))
@@ -139,14 +158,13 @@ def spill_problem(
         held[s] = cost.kv_held_bytes(stop - layers, stop, size, after, sizes)
         spillable[s] = sizes * size * cost.spillable_bytes_per_token(stop - layers, stop)
     per_byte = 1.0 / program.network.bottleneck_bytes_per_s
-    distance = np.full((stages, stages + 1), np.inf)
-    distance[:, :stages] = np.where(
-        np.eye(stages, dtype=bool), np.inf, (1.0 + HOP_WEIGHT * (program.network.hops - 1)) * per_byte
-    )
+    distance = np.full((stages, dies + 1), np.inf)
+    between = (1.0 + HOP_WEIGHT * (program.network.hops - 1)) * per_byte
+    distance[:, :dies] = np.where(np.eye(dies, dtype=bool), np.inf, between)[home]
     host = instance.hardware.host if with_host else None
     if host is not None:
-        distance[:, stages] = 1.0 / host.host_bytes_per_s
-    slowest = 1.0 / np.min(program.network.bottleneck_bytes_per_s[~np.eye(stages, dtype=bool)], initial=np.inf)
+        distance[:, dies] = 1.0 / host.host_bytes_per_s
+    slowest = 1.0 / np.min(program.network.bottleneck_bytes_per_s[~np.eye(dies, dtype=bool)], initial=np.inf)
     mean_chunk = float((unlimited.end_s - unlimited.start_s).mean())
     free = (program.capacity_units - program.static_units) / lowering.units_per_byte
     return SpillProblem(
@@ -155,15 +173,27 @@ def spill_problem(
         free_bytes=free * (1.0 - margin),
         host_bytes=0.0 if host is None else host.host_bytes,
         cost_s_per_byte=distance,
-        rows=memory_rows(unlimited.start_s, unlimited.end_s, spillable * slowest, SLACK_SHARE * mean_chunk),
+        rows=memory_rows(
+            unlimited.start_s, unlimited.end_s, spillable * slowest, SLACK_SHARE * mean_chunk, home.tolist()
+        ),
+        die_of_stage=tuple(home.tolist()),
     )
 
 
+def only_between(problem: SpillProblem, partners: Sequence[int | None]) -> SpillProblem:
+    """The same program where each die's stages spill to its partner alone, or not at all, beside the host."""
+    cost = problem.cost_s_per_byte.copy()
+    for stage, die in enumerate(problem.dies):
+        others = [other for other in range(cost.shape[1] - 1) if other != partners[die]]
+        cost[stage, others] = np.inf
+    return replace(problem, cost_s_per_byte=cost)
+
+
 def spill_rows(instance: Instance, plan: Plan, amounts_bytes: Amounts) -> tuple[SpillRow, ...]:
-    """Whole tokens, rounded down, of the amounts (N, M, N+1) in bytes."""
+    """Whole tokens, rounded down, of the amounts (S, M, D+1) in bytes. Die k is named by its first stage, k."""
     cost, shape = instance.stage_cost, instance.workload.shapes[0]
     size = min(plan.batch, len(instance.workload.all_requests()))
-    sizes, stages = plan.chunk_sizes(shape[0] - shape[1]), len(plan.layers)
+    sizes = plan.chunk_sizes(shape[0] - shape[1])
     rows = []
     for s, (stop, layers) in enumerate(zip(accumulate(plan.layers), plan.layers, strict=True)):
         each = size * cost.spillable_bytes_per_token(stop - layers, stop)
@@ -172,6 +202,6 @@ def spill_rows(instance: Instance, plan: Plan, amounts_bytes: Amounts) -> tuple[
         tokens = np.floor(amounts_bytes[s] / each + 1e-6).astype(int)
         for chunk, creditor in zip(*np.nonzero(tokens), strict=True):
             amount = min(int(tokens[chunk, creditor]), sizes[chunk])
-            name: Creditor = "host" if creditor == stages else int(creditor)
+            name: Creditor = "host" if creditor == amounts_bytes.shape[2] - 1 else int(creditor)
             rows.append(SpillRow(stage=s, chunk=int(chunk), creditor=name, tokens=amount))
     return tuple(rows)

@@ -12,6 +12,7 @@ from formulations.interface import EngineLimits
 from formulations.spill.milp import SpillProblem, always_too_full, amounts, build
 from formulations.spill.rows import MemoryRow, memory_rows
 from solver.backends.highs import solve_highs
+from tests.formulations.memory_rows import plain_row
 
 Amounts = npt.NDArray[np.float64]
 GB = 1e9
@@ -30,20 +31,50 @@ def test_rows_of_two_stages_in_lockstep() -> None:
     # its wave: nothing is hosted. Stage 1 starts chunk 0 at 1 (3); until 2 (4) stage 0 has ended chunk 0 at 1 (3).
     rows = memory_rows(*_lockstep(2, 2, 2), np.full((2, 2), 0.5), 0.05)
     assert set(rows) == {
-        MemoryRow(0, 0, -1, (-1, 0)),
-        MemoryRow(0, 1, -1, (-1, -1)),
-        MemoryRow(1, 0, -1, (0, -1)),
-        MemoryRow(1, 1, -1, (-1, -1)),
+        plain_row(0, 0, -1, (-1, 0)),
+        plain_row(0, 1, -1, (-1, -1)),
+        plain_row(1, 0, -1, (0, -1)),
+        plain_row(1, 1, -1, (-1, -1)),
     }
 
 
 def test_writes_that_leave_in_time() -> None:
     # With writes of 0.01 s and a slack of 0.05 s chunk i - 1 has left when chunk i starts.
     rows = memory_rows(*_lockstep(1, 1, 4), np.full((1, 4), 0.01), 0.05)
-    assert {(row.chunk, row.left) for row in rows} == {(0, -1), (1, 0), (2, 1), (3, 2)}
+    assert {(row.held[0], row.left[0]) for row in rows} == {(0, -1), (1, 0), (2, 1), (3, 2)}
     # Writes of 1.01 s are one start late.
     rows = memory_rows(*_lockstep(1, 1, 4), np.full((1, 4), 1.01), 0.05)
-    assert {(row.chunk, row.left) for row in rows} == {(0, -1), (1, -1), (2, 0), (3, 1)}
+    assert {(row.held[0], row.left[0]) for row in rows} == {(0, -1), (1, -1), (2, 0), (3, 1)}
+
+
+def test_rows_of_a_v() -> None:
+    """One die with stages 0 and 3, one with 1 and 2; two chunks, one wave, in the order of ``vpp``.
+
+    Die 0 runs H0 at 0, H1 at 1, T0 at 3, T1 at 5; die 1 runs H0 at 1, T0 at 2, H1 at 3, T1 at 4. Writes take 0.5 s.
+    When H1 ends on a die, all of that stage is released.
+    """
+    start = np.array([[[0.0, 1.0], [1.0, 3.0], [2.0, 4.0], [3.0, 5.0]]])
+    rows = memory_rows(start, start + 1.0, np.full((4, 2), 0.5), 0.05, (0, 1, 1, 0))
+    none = (-1,) * 4
+    assert set(rows) == {
+        # H0 alone, until H1 starts at 1: die 1 has ended nothing.
+        MemoryRow(0, (0, -1, -1, -1), none, none),
+        # H1, as far as rows say held until T0 starts at 3: before that die 1 has ended H0, and H0 has left.
+        MemoryRow(0, (1, -1, -1, -1), none, none),
+        MemoryRow(0, (1, -1, -1, -1), (0, -1, -1, -1), (-1, 0, -1, -1)),
+        # T0 from 3 on, when die 1 has ended H0 and T0; at 4 it ends H1, which asks for less.
+        MemoryRow(0, (-1, -1, -1, 0), none, (-1, 0, 0, -1)),
+        # T1: T0 has left at 4.5, and nothing is hosted.
+        MemoryRow(0, (-1, -1, -1, 1), (-1, -1, -1, 0), none),
+        # Die 1: H0 while die 0 has ended H0 (1), and H1 (2) which releases it.
+        MemoryRow(1, (-1, 0, -1, -1), none, (0, -1, -1, -1)),
+        # T0 beside H0, which leaves by 2.5.
+        MemoryRow(1, (-1, 0, 0, -1), none, none),
+        # H1 beside T0, which leaves by 3.5; die 0 ends T0 at 4, when T1 starts.
+        MemoryRow(1, (-1, 1, 0, -1), (-1, 0, -1, -1), none),
+        # T1 from 4 on, when H0 and H1 are gone.
+        MemoryRow(1, (-1, -1, 1, -1), (-1, -1, 0, -1), (-1, -1, -1, 0)),
+    }
 
 
 def _problem(rows: list[MemoryRow], **changes: Any) -> SpillProblem:
@@ -66,7 +97,7 @@ def _solved(problem: SpillProblem) -> Amounts | None:
     return amounts(model, outcome) / GB if outcome.has_values else None
 
 
-LAST = MemoryRow(0, 2, 1, (-1, -1))
+LAST = plain_row(0, 2, 1, (-1, -1))
 """Stage 0 starts its last chunk, chunks 0 and 1 have had time to leave: 30 - 25 = 5 GB must have."""
 
 
@@ -79,14 +110,14 @@ def test_the_latest_chunk_is_spilled_first() -> None:
 
 
 def test_an_earlier_chunk_where_the_latest_has_not_left() -> None:
-    found = _solved(_problem([MemoryRow(0, 2, 0, (-1, -1))]))
+    found = _solved(_problem([plain_row(0, 2, 0, (-1, -1))]))
     assert found is not None
     assert found[0, 0, 1] == pytest.approx(5.0)
 
 
 def test_creditor_with_little_room() -> None:
     # Stage 1 starts chunk 0 (10 GB of its 13) while it hosts chunks 0 and 1: 3 GB are taken, 2 do not fit.
-    rows = [LAST, MemoryRow(1, 0, -1, (1, -1))]
+    rows = [LAST, plain_row(1, 0, -1, (1, -1))]
     free = np.array([25.0, 13.0]) * GB
     assert _solved(_problem(rows, free_bytes=free)) is None
     # A host for the rest, although it costs more.

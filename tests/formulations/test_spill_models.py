@@ -18,6 +18,7 @@ from formulations.spill.variables import cheapest_cost, in_units
 from instances.errors import InputError
 from solver.backends.cpsat import solve_cpsat
 from solver.backends.highs import solve_highs
+from tests.formulations.memory_rows import plain_row
 
 Amounts = npt.NDArray[np.float64]
 LIMITS = EngineLimits(time_s=30.0, deterministic=True)
@@ -34,11 +35,11 @@ def _random(seed: int) -> SpillProblem:
     cost[:, stages] = rng.choice([0.5, 1.0]) if rng.random() < 0.4 else np.inf
     np.fill_diagonal(cost[:, :stages], np.inf)
     rows = [
-        MemoryRow(
-            stage=stage,
-            chunk=chunk,
-            left=int(rng.integers(-1, chunk)),
-            hosted=tuple(-1 if s == stage else int(rng.integers(-1, chunks - 1)) for s in range(stages)),
+        plain_row(
+            stage,
+            chunk,
+            int(rng.integers(-1, chunk)),
+            tuple(-1 if s == stage else int(rng.integers(-1, chunks - 1)) for s in range(stages)),
         )
         for stage in range(stages)
         for chunk in range(chunks)
@@ -47,39 +48,66 @@ def _random(seed: int) -> SpillProblem:
     return SpillProblem(held, spillable, free, float(rng.integers(0, 3)), cost, rows)
 
 
+def _folded(seed: int) -> SpillProblem:
+    """Two dies with two stages each, 0 and 3, 1 and 2, that spill at most two units of the first of two chunks."""
+    rng = np.random.default_rng(seed)
+    home = (0, 1, 1, 0)
+    spillable = rng.integers(0, 3, (4, 2)).astype(float)
+    held = np.cumsum(spillable, axis=1)
+    cost = rng.choice([1.0, 1.03, 1.5, 2.0], (4, 3))
+    cost[:, 2] = rng.choice([0.5, 1.0]) if rng.random() < 0.4 else np.inf
+    cost[np.arange(4), home] = np.inf
+    rows = []
+    for _ in range(4):
+        die = int(rng.integers(2))
+        here = [int(rng.integers(-1, 2)) if home[s] == die else -1 for s in range(4)]
+        left = [int(rng.integers(-1, max(chunk, 0) + 1)) if chunk > 0 else -1 for chunk in here]
+        elsewhere = [-1 if home[s] == die else int(rng.integers(-1, 1)) for s in range(4)]
+        rows.append(MemoryRow(die, tuple(here), tuple(min(chunk, 0) for chunk in left), tuple(elsewhere)))
+    free = rng.integers(1, 6, 2).astype(float)
+    return SpillProblem(held, spillable, free, float(rng.integers(0, 3)), cost, rows, home)
+
+
 def _value(problem: SpillProblem, moved: Amounts) -> float | None:
-    """Objective of amounts (N, M, N+1) in costs of ``problem``; None if they break a rule."""
+    """Objective of amounts (S, M, D+1) in costs of ``problem``; None if they break a rule."""
     stages, chunks = problem.held_bytes.shape
+    dies, home = len(problem.free_bytes), np.array(problem.dies)
     total = np.cumsum(moved, axis=1)
     for row in problem.rows:
-        d = row.stage
-        held = problem.held_bytes[d, row.chunk] - (0 if row.left < 0 else total[d, row.left].sum())
-        held += sum(total[s, row.hosted[s], d] for s in range(stages) if row.hosted[s] >= 0)
-        concerned = row.left >= 0 or any(reach >= 0 for reach in row.hosted)
-        if concerned and held > problem.free_bytes[d]:
+        used = 0.0
+        for s in range(stages):
+            if row.held[s] >= 0:
+                used += problem.held_bytes[s, row.held[s]]
+            if row.left[s] >= 0:
+                used -= total[s, row.left[s]].sum()
+            if row.hosted[s] >= 0:
+                used += total[s, row.hosted[s], row.die]
+        concerned = max(*row.left, *row.hosted) >= 0
+        if concerned and used > problem.free_bytes[row.die]:
             return None
-    if (moved[:, :, stages].sum(axis=1) > problem.host_bytes).any():
+    at_host = moved[:, :, dies].sum(axis=1)
+    if (np.bincount(home, weights=at_host) > problem.host_bytes).any():
         return None
     # Chunk j is written once and fetched at each of the M - 1 - j later chunks.
     times = chunks - np.arange(chunks)
     cost = np.where(np.isfinite(problem.cost_s_per_byte), problem.cost_s_per_byte, 0.0)
     traffic = float((moved * times[None, :, None] * cost[:, None, :]).sum())
-    served = (moved * (times - 1)[None, :, None])[:, :, :stages].sum(axis=(0, 1))
-    return float(traffic + stages * cheapest_cost(problem) * served.max())
+    served = (moved * (times - 1)[None, :, None])[:, :, :dies].sum(axis=(0, 1))
+    return float(traffic + dies * cheapest_cost(problem) * served.max())
 
 
 def _brute_force(problem: SpillProblem) -> float | None:
     """The least value over all whole amounts."""
-    stages, chunks = problem.held_bytes.shape
+    (stages, chunks), dies = problem.held_bytes.shape, len(problem.free_bytes)
     options = []
     for s, j in product(range(stages), range(chunks - 1)):
-        keepers = [k for k in range(stages + 1) if np.isfinite(problem.cost_s_per_byte[s, k])]
+        keepers = [k for k in range(dies + 1) if np.isfinite(problem.cost_s_per_byte[s, k])]
         most = int(problem.spillable_bytes[s, j])
         shares = [share for share in product(range(most + 1), repeat=len(keepers)) if sum(share) <= most]
         options.append([(s, j, keepers, share) for share in shares])
     best: float | None = None
     for chosen in product(*options):
-        moved = np.zeros((stages, chunks, stages + 1))
+        moved = np.zeros((stages, chunks, dies + 1))
         for s, j, keepers, share in chosen:
             moved[s, j, keepers] = share
         value = _value(problem, moved)
@@ -89,9 +117,9 @@ def _brute_force(problem: SpillProblem) -> float | None:
 
 
 @settings(max_examples=200)
-@given(seed=st.integers(0, 10**6))
-def test_brute_force_and_both_models_agree(seed: int) -> None:
-    problem = in_units(_random(seed), 1.0)
+@given(seed=st.integers(0, 10**6), folded=st.booleans())
+def test_brute_force_and_both_models_agree(seed: int, folded: bool) -> None:
+    problem = in_units(_folded(seed) if folded else _random(seed), 1.0)
     best = _brute_force(problem)
     whole, linear = cpsat.build(problem), milp.build(problem, whole=True)
     outcomes = solve_cpsat(whole.model, LIMITS), solve_highs(linear.problem, LIMITS)
@@ -136,7 +164,7 @@ def test_a_start_is_taken_over() -> None:
             np.array([2.0, 9.0]),
             0.0,
             np.array([[np.inf, 1.0, np.inf], [1.0, np.inf, np.inf]]),
-            [MemoryRow(0, 1, 0, (-1, -1))],
+            [plain_row(0, 1, 0, (-1, -1))],
         ),
         1.0,
     )

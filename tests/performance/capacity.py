@@ -67,11 +67,14 @@ def _line(name: str, methods: list[str], chunks: int, link: str | None, given: a
 
 
 def _cell(row: CapacityRow) -> str:
+    """The longest request within the budget and its gain; then the longest at any latency, where that is longer."""
     if row.max_tokens is None:
         return "–"
     gain = "" if row.gain is None or row.method == "none" else f" ({row.gain:.2f}x)"
+    longer = row.any_latency_tokens is not None and row.any_latency_tokens > row.max_tokens
+    anyway = f"; {row.any_latency_tokens}" if longer else ""
     late = " at least" if row.note.startswith("time was up") else ""
-    return f"{row.max_tokens}{gain}{late}"
+    return f"{row.max_tokens}{gain}{anyway}{late}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Rows of a capacity table: rematching, V-shaped schedules, the host; and what the paper says of lengths."""
+"""Rows of a capacity table: rematching, the host; and what the paper says of lengths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from solver.capacity import api
 from solver.capacity.api import capacity
 from solver.capacity.length import Length, Setting, _is_equal
 from solver.capacity.result import CapacityRow
-from solver.evaluate import Evaluator
 from solver.limits import Limits
 from solver.policies.mbkr import cross_half, mbkr_pairs
 from solver.simulation.program_file import replay_document
@@ -53,54 +52,6 @@ def test_slow_links_end_what_rematching_gains() -> None:
     found = rows(slow, "none", "rematch", latency_budget=0.05)
     fast = rows(roomy_by(4096, pipeline__chunk_quantum=64), "rematch", latency_budget=0.05)
     assert reached(found["rematch"]) < reached(fast["rematch"])
-
-
-@pytest.mark.parametrize(("stages", "chunks"), [(2, 4), (4, 8)])
-@pytest.mark.parametrize("schedule", ["vpp", "vpp-async", "vpp-packed"])
-def test_a_v_holds_least_where_it_begins(stages: int, chunks: int, schedule: str) -> None:
-    """One request of M chunks on N dies that hold two parts each (facts on VPP: its peaks per die).
-
-    A chunk is half a unit of KV on each of a die's two parts. When the last head starts on die r, d = N-1-r before the
-    fold, all M heads are held and, in the order [H, T], M - 2d - 1 tails: M - d - 1/2 units, against M of the plain
-    pipeline. In the order [T, H] of ``vpp`` one tail more has run, except at the fold: M - d.
-    """
-    instance = roomy_by(
-        2 * 1024 * 4,
-        workload={"requests": 1, "tokens": 1024},
-        pipeline__stages=stages,
-        pipeline__max_chunks=chunks,
-        model__layers=[{"pattern": ["layer"], "repeat": 2 * stages}],
-    )
-    found = rows(instance, "none", schedule, chunks=chunks, equal_chunks=True, latency_budget=0.05)
-    row = found[schedule]
-    assert row.plan is not None
-    assert row.plan.schedule == schedule
-    outcome = Evaluator(instance.with_tokens(reached(row))).full(row.plan)
-    assert outcome.metrics is not None
-    unit = reached(row) / chunks * 2 * KV_BYTES
-    for die, peak in enumerate(outcome.metrics.peak_memory_bytes[:stages]):
-        d = stages - 1 - die
-        expected = chunks - d if schedule == "vpp" and d else chunks - d - 0.5
-        assert peak / unit == pytest.approx(expected, abs=0.01)
-    # The fold decides: M / (M - 1/2) of the length, in whole steps of M quanta.
-    assert reached(row) / reached(found["none"]) == pytest.approx(chunks / (chunks - 0.5), rel=0.04)
-    # The bound speaks about the plain schedule.
-    assert row.bound_tokens is None
-    assert found["none"].bound_tokens is not None
-
-
-def test_a_v_that_the_model_has_no_layers_for_says_so() -> None:
-    row = rows(roomy_by(1024), "vpp")["vpp"]
-    assert row.plan is None
-    assert "stage_nonempty: a V has 8 parts, the model 4 layers" in row.note
-
-
-def test_a_v_that_drains_between_waves_is_slower_than_the_budget() -> None:
-    layers = [{"pattern": ["layer"], "repeat": 8}]
-    row = rows(roomy_by(2048, model__layers=layers), "vpp", latency_budget=0.01)["vpp"]
-    assert row.max_tokens is None
-    assert row.any_latency_tokens is not None
-    assert row.note == "runs, but slower than the budget"
 
 
 @pytest.mark.parametrize("host_tokens", [512, 4096])
