@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from formulations.admissible import admissible_chunk_tokens
 from formulations.capacity import peak_cpsat, peak_milp
-from formulations.capacity.peak import peak_problem
+from formulations.capacity.peak import PeakProblem, peak_problem
 from formulations.capacity.variables import Latency
 from formulations.interface import Engine, EngineLimits
 from formulations.tables import Grid
@@ -16,6 +16,10 @@ from instances.errors import InputError
 from instances.instance import Instance
 
 FORMS: dict[str, ModuleType] = {"cpsat": peak_cpsat, "milp": peak_milp}
+GROUPS = 4
+"""Groups of chunks that share a delay, in a wave. More make models larger, and refute hardly more."""
+HALVINGS = 2
+"""Times that the step is halved where a length is not refuted: some seconds each where that has four waves."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ def longest_not_refuted(
     *,
     batches: Sequence[int] | None = None,
     step_s: float | None = None,
+    group: int | None = None,
+    halvings: int = HALVINGS,
 ) -> LengthBound:
     """The longest of some lengths for which plans in equal chunks within the budget are not proved impossible.
 
@@ -68,7 +74,11 @@ def longest_not_refuted(
     limits
         Of each run; what an engine does not refute in time is not refuted.
     step_s
-        Step of the delays, see ``peak``.
+        First step of the delays, see ``peak``.
+    group
+        Chunks that share a delay, see ``peak``; default a quarter of a wave.
+    halvings
+        Times that the step is halved where a length is not refuted.
 
     Raises
     ------
@@ -85,8 +95,12 @@ def longest_not_refuted(
         longer = instance.with_tokens(tokens)
         sizes = equal_sizes(longer, chunks)
         reasons = []
+        shared = -(-chunks // GROUPS) if group is None else group
         for batch in wanted:
-            reason = _reason(longer, batch, sizes, latency_s(tokens), FORMS[form], engine, limits, step_s)
+            reason = _unfit(longer, batch, sizes)
+            if reason is None:
+                problem = peak_problem(longer, batch, sizes, latency_s(tokens), step_s, shared)
+                reason = _overflow(problem, batch, latency_s(tokens), FORMS[form], engine, limits, halvings)
             if reason is None:
                 return LengthBound(tokens, refuted, scope)
             reasons.append(reason)
@@ -108,27 +122,31 @@ def equal_sizes(instance: Instance, chunks: int) -> tuple[int, ...]:
     return grid.equal_sizes(chunks)
 
 
-def _reason(
-    instance: Instance,
-    batch: int,
-    sizes: tuple[int, ...],
-    latency_s: float,
-    twin: ModuleType,
-    engine: Engine,
-    limits: EngineLimits,
-    step_s: float | None,
-) -> str | None:
-    """Why no plan with this batch and these chunks keeps the budget; None if that is not proved."""
+def _unfit(instance: Instance, batch: int, sizes: tuple[int, ...]) -> str | None:
+    """Why no memory admits these chunks, whatever the budget; None if some may."""
     for shape, size in instance.workload.gathered(batch).kinds:
         admitted, reason = admissible_chunk_tokens(instance, size, shape)
         if reason is not None or admitted < max(sizes):
             return reason or f"memory admits chunks of at most {admitted} tokens at batch {batch}, not {max(sizes)}"
-    problem = peak_problem(instance, batch, sizes, latency_s, step_s)
+    return None
+
+
+def _overflow(
+    problem: PeakProblem,
+    batch: int,
+    latency_s: float,
+    twin: ModuleType,
+    engine: Engine,
+    limits: EngineLimits,
+    halvings: int,
+) -> str | None:
+    """Why no plan with this batch and these chunks keeps the budget; None if that is not proved."""
     if problem.budget_ps < 0:
         return f"no plan of batch {batch} is as fast as {latency_s:.6g} s, whatever memory there is"
     if not problem.kv_time_fits:
         return f"KV times its time in memory exceeds all memory until the end, at batch {batch}"
-    outcome = engine(twin.build(problem).model, limits)
-    if outcome.status == "infeasible":
-        return f"all memory together overflows at some moment, whatever waits within the budget, at batch {batch}"
+    for halving in range(halvings + 1):
+        finer = replace(problem, step_ps=max(1, problem.step_ps >> halving))
+        if engine(twin.build(finer).model, limits).status == "infeasible":
+            return f"all memory together overflows at some moment, whatever waits within the budget, at batch {batch}"
     return None

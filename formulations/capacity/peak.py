@@ -17,7 +17,11 @@ All KV of a wave that a stage has started and not left lies in some memory (``me
 it was sent. So at every moment the sum of what has surely started and can not have left is at most all memory together.
 If no whole delays satisfy all this, no plan with these cuts keeps the budget, for any placement, spill and timing.
 
-``late[w,s,i,n]``: delay' of the task is at most n steps.
+Chunks may share a delay, that of the last of ``group`` of them: a chunk is at most as late as a later one of its die
+plus the gaps between them, so it has surely started where that one's delay' is at most the above less these gaps in
+whole steps. Fewer variables for a bound that is a little weaker. Shorter steps make it stronger.
+
+``late[w,s,i,n]``: delay' of the task, the last of its group, is at most n steps.
 """
 
 from __future__ import annotations
@@ -40,6 +44,8 @@ Place = tuple[int, int, int]
 """Wave, stage, chunk."""
 
 PS = 10**12
+STEPS_OF_A_WAVE = 16
+"""Steps in the work of a wave on its slowest stage: delays are counted in these unless a step is given."""
 MOST_TICKS = 2**20
 """Ticks of the largest chunk's KV where its bytes are not few."""
 
@@ -62,6 +68,8 @@ class PeakProblem:
         Most that the weighted sum of delays may be; below 0 no plan keeps the budget.
     step_ps
         Length of a step.
+    group
+        Chunks that share a delay.
     """
 
     earliest: Ints
@@ -71,6 +79,7 @@ class PeakProblem:
     weight: tuple[int, ...]
     budget_ps: int
     step_ps: int
+    group: int = 1
 
     @property
     def shape(self) -> Place:
@@ -80,9 +89,15 @@ class PeakProblem:
 
     @property
     def places(self) -> Iterator[Place]:
-        """All tasks."""
-        waves, stages, chunks = self.shape
-        return ((w, s, i) for w in range(waves) for s in range(stages) for i in range(chunks))
+        """Tasks with a delay of their own: the last of each group."""
+        waves, stages, _ = self.shape
+        return ((w, s, i) for w in range(waves) for s in range(stages) for i in self.lasts)
+
+    @cached_property
+    def lasts(self) -> list[int]:
+        """The last chunk of each group; that of a wave is one."""
+        chunks = self.shape[2]
+        return list(range((chunks - 1) % self.group, chunks, self.group))
 
     @property
     def budget(self) -> int:
@@ -90,23 +105,38 @@ class PeakProblem:
         return self.budget_ps // self.step_ps
 
     def followers(self, at: Place) -> Iterator[tuple[Place, int]]:
-        """Tasks that wait for a task, and by how many steps they may be less late."""
+        """Tasks of ``places`` that wait for one of them, and by how many steps they may be less late."""
         waves, stages, chunks = self.shape
         w, s, i = at
-        after = (w, s, i + 1) if i + 1 < chunks else (w + 1, s, 0)
-        for other in (after, (w, s + 1, i)):
-            if other[0] < waves and other[1] < stages:
-                gap = int(self.earliest[other] - self.earliest[at] - self.duration[at])
-                yield other, -(-gap // self.step_ps)
+        after = (w, s, i + self.group) if i + self.group < chunks else (w + 1, s, self.lasts[0])
+        if after[0] < waves:
+            yield after, self._steps_idle(at, after)
+        if s + 1 < stages:
+            gap = int(self.earliest[w, s + 1, i] - self.earliest[at] - self.duration[at])
+            yield (w, s + 1, i), -(-gap // self.step_ps)
+
+    def _steps_idle(self, at: Place, later: Place) -> int:
+        """Steps, rounded up, for which a die does nothing between two of its tasks, were nothing late."""
+        first, last = self._gone_by[at] + self.duration[at], self._gone_by[later]
+        return -(-int(self.earliest[later] - self.earliest[at] - self.duration[at] - (last - first)) // self.step_ps)
+
+    @cached_property
+    def _gone_by(self) -> Ints:
+        """Work of the die of each task before it, (W, N, M)."""
+        waves, stages, chunks = self.shape
+        work = self.duration.transpose(1, 0, 2).reshape(stages, waves * chunks)
+        before = np.cumsum(work, axis=1) - work
+        return before.reshape(stages, waves, chunks).transpose(1, 0, 2)
 
     @cached_property
     def latest(self) -> Ints:
-        """Most steps that each task can be late, (W, N, M)."""
+        """Most steps that each task of ``places`` can be late, (W, N, M); 0 for others."""
         waves, stages, chunks = self.shape
-        latest = np.full(self.shape, np.iinfo(np.int64).max // 2, dtype=np.int64)
+        latest = np.zeros(self.shape, dtype=np.int64)
+        latest[:, :, self.lasts] = np.iinfo(np.int64).max // 2
         for w in reversed(range(waves)):
             for s in reversed(range(stages)):
-                for i in reversed(range(chunks)):
+                for i in reversed(self.lasts):
                     if (s, i) == (stages - 1, chunks - 1) and self.weight[w]:
                         latest[w, s, i] = self.budget // self.weight[w]
                     for other, less in self.followers((w, s, i)):
@@ -119,9 +149,12 @@ class PeakProblem:
         end = int((self.earliest + self.duration + (self.latest + 1) * self.step_ps).max())
         return list(range(self.step_ps, end + self.step_ps, self.step_ps))
 
-    def surely_started(self, at: Place, moment: int) -> int:
-        """Just before a moment the task has started if it is at most so many steps late; -1: it may not have."""
-        return (moment - int(self.earliest[at])) // self.step_ps - 1
+    def surely_started(self, at: Place, moment: int) -> tuple[Place, int]:
+        """Just before a moment any task has started if one of ``places`` is at most so many steps late; below 0: no."""
+        w, s, i = at
+        last = (w, s, min(self.shape[2] - 1, self.lasts[0] + -(-(i - self.lasts[0]) // self.group) * self.group))
+        steps = (moment - int(self.earliest[at])) // self.step_ps - 1
+        return last, steps - self._steps_idle(at, last)
 
     def maybe_left(self, wave: int, stage: int, moment: int) -> int:
         """Just before a moment the wave can have left only if its last task is at most so many steps late."""
@@ -139,7 +172,12 @@ class PeakProblem:
 
 
 def peak_problem(
-    instance: Instance, batch: int, sizes: tuple[int, ...], latency_s: float, step_s: float | None = None
+    instance: Instance,
+    batch: int,
+    sizes: tuple[int, ...],
+    latency_s: float,
+    step_s: float | None = None,
+    group: int = 1,
 ) -> PeakProblem:
     """The relaxation for equal requests that run in chunks of these sizes.
 
@@ -148,7 +186,9 @@ def peak_problem(
     latency_s
         Most seconds of the objective of time: the mean latency or the makespan.
     step_s
-        Length of a step; default the longest chunk, which loses nothing where all are equal.
+        Length of a step; default a part of the longest wave (``STEPS_OF_A_WAVE``).
+    group
+        Chunks that share a delay.
 
     Raises
     ------
@@ -192,8 +232,14 @@ def peak_problem(
         room=int(_room_bytes(instance, parts, int(waves.size.max()), max(sizes)) / unit * (1 + 1e-12)),
         weight=weight,
         budget_ps=allowed - int(sum(one * int(end) for one, end in zip(weight, ends, strict=True))),
-        step_ps=int(duration.max()) if step_s is None else max(1, round(step_s * PS)),
+        step_ps=_step_ps(duration) if step_s is None else max(1, round(step_s * PS)),
+        group=group,
     )
+
+
+def _step_ps(duration: Ints) -> int:
+    longest: int = duration.sum(axis=2).max()
+    return max(1, -(-int(longest) // STEPS_OF_A_WAVE))
 
 
 def _earliest(duration: Ints) -> Ints:

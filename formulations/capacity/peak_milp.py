@@ -95,7 +95,7 @@ def held(peak: PeakModel, moment: int) -> list[tuple[int, pulp.LpVariable | int]
     for w, s in product(range(waves), range(stages)):
         for i in range(chunks):
             at = (w, s, i)
-            found.append((int(problem.kv[at]), peak.at_most(at, problem.surely_started(at, moment))))
+            found.append((int(problem.kv[at]), peak.at_most(*problem.surely_started(at, moment))))
         left = peak.at_most((w, s, chunks - 1), problem.maybe_left(w, s, moment))
         found.append((-int(problem.kv[w, s].sum()), left))
     return found

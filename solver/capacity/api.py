@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,8 @@ from solver.warmup import warm_up
 
 MOST_SIZES = 2**20
 """Sizes that are looked at: where KV does not end a request, it would be sought without end."""
+BOUND_SHARE = 0.3
+"""Share of the time that is kept for the bound."""
 BOUNDED_OBJECTIVES = ("mean_latency", "makespan")
 """Objectives whose budgets the bound knows."""
 
@@ -138,8 +141,12 @@ def capacity(
     deadline = limits.start()
     batch = min(instance.pipeline.max_batch, instance.workload.count)
     sizes = _Sizes(Setting(instance, chunks, batch, limits, deadline, seed, equal_chunks), by_batch, latency_budget)
+    if _may_be_bounded(sizes):
+        # Rows use all the time they are given; the bound needs some too.
+        rest = 1 - BOUND_SHARE
+        sizes.setting = replace(sizes.setting, deadline=deadline.part(rest, math.inf))
     rows: list[CapacityRow] = []
-    interrupted, base, most_reached = False, 0, 0
+    interrupted, late, base, most_reached = False, False, 0, 0
     bound: int | None = None
     try:
         for way in ways:
@@ -148,10 +155,12 @@ def capacity(
             base = size if way.name == "none" else base
             most_reached = max(most_reached, size) if way.bounded else most_reached
             rows.append(row)
+        late = sizes.setting.deadline.over
         most = _ceiling(sizes, host=False)
         if _may_be_bounded(sizes) and most is not None and most_reached:
             note("bound")
-            bound = bound_steps(sizes.setting, most_reached, max(most, most_reached), sizes.budget_s)
+            all_time = _Sizes(replace(sizes.setting, deadline=deadline), by_batch, latency_budget, layout=sizes.layout)
+            bound = bound_steps(all_time.setting, most_reached, max(most, most_reached), all_time.budget_s)
     except KeyboardInterrupt:
         interrupted = True
     if bound is not None:
@@ -165,7 +174,7 @@ def capacity(
         latency_budget=latency_budget,
         methods=tuple(_with_gain(row, first) for row in rows),
         runtime_s=round(deadline.elapsed_s, 3),
-        stop_reason="interrupted" if interrupted else "time_limit" if deadline.over else "iterations",
+        stop_reason="interrupted" if interrupted else "time_limit" if late or deadline.over else "iterations",
     )
 
 

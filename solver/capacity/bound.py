@@ -1,4 +1,4 @@
-"""A proved upper bound on lengths in equal chunks within a budget: block by block of lengths, all refuted above it.
+"""A proved upper bound on lengths in equal chunks within a budget: found by bisection, proved block by block above it.
 
 ``formulations.capacity`` refutes one length with one budget. A plan for a longer request in as many equal chunks would
 be one for this length too, if it had the longer one's budget: every chunk is at least as long, in tokens, KV and time,
@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from formulations.capacity.bound import longest_not_refuted
+from formulations.capacity.bound import HALVINGS, longest_not_refuted
 from formulations.interface import EngineLimits
 from solver.backends.cpsat import solve_cpsat
 from solver.capacity.length import Setting
 
 MOST_ENGINE_S = 20.0
-"""Seconds for one length; what takes longer is not refuted."""
-GROWTH = 4
+"""Seconds for one model of one length; what takes longer is not refuted."""
+MOST_BLOCK_S = 4.0
+"""Seconds for a block of lengths; shorter ones are tried then."""
+GROWTH = 2
 """Further blocks are so many times as long as the one before: far above the bound, lengths are easily refuted."""
 
 
@@ -35,31 +37,46 @@ def bound_steps(setting: Setting, reached: int, most: int, budget_s: Callable[[i
     budget_s
         Seconds that the objective may take for a length; grows with it, None where it is not known.
     """
-    known = reached
-    low, block = reached + 1, 1
+
+    def single(steps: int) -> bool:
+        """Whether one length is refuted with its own budget."""
+        return _refuted(setting, steps, budget_s(steps), HALVINGS)
+
+    known = _last_not_refuted(single, reached, most)
+    low, block = known + 2, 1  # the one after it is refuted
     while low <= most:
         if setting.deadline.over:
             return None
         high = min(low + block - 1, most)
-        latency_s = budget_s(high)
-        if latency_s is None and block == 1:
+        if high == low and budget_s(high) is None:
             return None  # nor is one known for longer ones
-        if _refuted(setting, low, latency_s):
+        if single(low) if high == low else _refuted(setting, low, budget_s(high), 0):
             low, block = high + 1, block * GROWTH
-        elif block > 1:
+        elif high > low:
             block = max(1, block // GROWTH)
         else:
             known, low = high, high + 1
     return known
 
 
-def _refuted(setting: Setting, steps: int, latency_s: float | None) -> bool:
-    """Whether no plan for a length takes at most so long."""
+def _last_not_refuted(refuted: Callable[[int], bool], reached: int, most: int) -> int:
+    """A length that is not refuted while the next one is, if there is one up to ``most``, by bisection."""
+    good, bad, step = reached, most + 1, 1
+    while bad - good > 1:
+        middle = min(good + step, (good + bad) // 2) if bad > most else (good + bad) // 2
+        if refuted(middle):
+            bad = middle
+        else:
+            good, step = middle, 2 * step
+    return good
+
+
+def _refuted(setting: Setting, steps: int, latency_s: float | None, halvings: int) -> bool:
+    """Whether no plan for a length takes at most so long; with more halvings more are refuted, in more time."""
     if latency_s is None:
         return False
-    limits = EngineLimits(
-        time_s=setting.deadline.share(0.2, MOST_ENGINE_S), workers=setting.limits.workers, seed=setting.seed
-    )
+    most_s = MOST_ENGINE_S if halvings else MOST_BLOCK_S
+    limits = EngineLimits(time_s=setting.deadline.share(0.2, most_s), workers=setting.limits.workers, seed=setting.seed)
     found = longest_not_refuted(
         setting.instance,
         [setting.tokens(steps)],
@@ -69,5 +86,6 @@ def _refuted(setting: Setting, steps: int, latency_s: float | None) -> bool:
         solve_cpsat,
         limits,
         batches=[setting.batch],
+        halvings=halvings,
     )
     return found.tokens is None

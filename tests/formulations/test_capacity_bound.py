@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations.capacity import peak_cpsat, peak_milp
-from formulations.capacity.bound import LengthBound, equal_sizes, longest_not_refuted
-from formulations.capacity.peak import peak_problem
+from formulations.capacity.bound import FORMS, LengthBound, equal_sizes, longest_not_refuted
+from formulations.capacity.peak import PeakProblem, peak_problem
 from formulations.interface import Engine, EngineLimits
 from instances.errors import InputError
 from instances.instance import Instance
@@ -87,7 +88,7 @@ def test_no_plan_that_runs_is_refuted(seed: int) -> None:
         if value is None or batch > instance.workload.count:
             continue
         for form, engine in ENGINES.items():
-            for step_s in (None, value / 7):
+            for step_s, group in ((None, None), (value / 7, 1), (value / 7, 2)):
                 found = longest_not_refuted(
                     instance,
                     [tokens],
@@ -98,6 +99,7 @@ def test_no_plan_that_runs_is_refuted(seed: int) -> None:
                     LIMITS,
                     batches=[batch],
                     step_s=step_s,
+                    group=group,
                 )
                 assert found.tokens == tokens, found.refuted
 
@@ -118,11 +120,54 @@ def test_both_models_of_the_peak_agree(seed: int) -> None:
     sizes = equal_sizes(instance, chunks)
     latency_s = float(rng.uniform(2, 30))
     step_s = float(rng.choice([0.3, 1.0]))
-    problem = peak_problem(instance, 1, sizes, latency_s, step_s)
+    problem = peak_problem(instance, 1, sizes, latency_s, step_s, int(rng.integers(1, chunks + 1)))
     if problem.budget_ps >= 0:
         whole = solve_cpsat(peak_cpsat.build(problem).model, LIMITS)
         linear = solve_highs(peak_milp.build(problem).model, LIMITS)
         assert (whole.status == "infeasible") == (linear.status == "infeasible")
+
+
+@settings(max_examples=150)
+@given(seed=st.integers(0, 10**6))
+def test_a_schedule_that_fits_is_never_refuted(seed: int) -> None:
+    """Tasks with random waits: with the memory and the time that they take, no step and no groups refute them."""
+    rng = np.random.default_rng(seed)
+    shape = waves, stages, chunks = int(rng.integers(1, 4)), int(rng.integers(1, 5)), int(rng.integers(1, 8))
+    duration = rng.integers(1, 20, shape)
+    kv = rng.integers(0, 5, shape)
+    waits = rng.integers(0, 30, shape) * (rng.random(shape) < rng.choice([0.05, 0.3]))
+
+    def starts(waits: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        start = np.zeros(shape, dtype=np.int64)
+        for w, i, s in np.ndindex(waves, chunks, stages):
+            before = [(w, s, i - 1) if i else (w - 1, s, chunks - 1), (w, s - 1, i)]
+            ready = [start[at] + duration[at] for at in before if min(at) >= 0]
+            start[w, s, i] = max(ready, default=0) + waits[w, s, i]
+        return start
+
+    start, earliest = starts(waits), starts(np.zeros_like(waits))
+    left = (start + duration)[:, :, -1]
+
+    def held(moment: int) -> int:
+        # A moment's releases come before its starts.
+        return int((kv * (start <= moment) * (left > moment)[:, :, None]).sum())
+
+    makespan = bool(rng.random() < 0.5)
+    weight = (0,) * (waves - 1) + (1,) if makespan else tuple(rng.integers(1, 4, waves).tolist())
+    late = (start - earliest)[:, -1, -1]
+    problem = PeakProblem(
+        earliest=earliest,
+        duration=duration,
+        kv=kv,
+        room=max(held(int(moment)) for moment in start.ravel()),
+        weight=weight,
+        budget_ps=int((np.array(weight) * late).sum()),
+        step_ps=int(rng.integers(1, 25)),
+        group=int(rng.integers(1, chunks + 1)),
+    )
+    assert problem.kv_time_fits
+    for form, engine in ENGINES.items():
+        assert engine(FORMS[form].build(problem).model, LIMITS).status != "infeasible"
 
 
 def test_two_stages_in_lockstep_need_seven_chunks() -> None:
