@@ -64,6 +64,11 @@ class _Recipe:
         for _ in range(waves):
             arrival += self.choice((0, 0, 0, 1, 2.5, 6))
             document["arrivals_s"].append(arrival)
+        if self.chance(20):
+            # One table for all waves: it holds back the first ones.
+            document["not_before_s"] = [
+                [self.choice((0, 0, 0, 1, 2.5, 6)) for _ in range(chunks)] for _ in range(stages)
+            ]
         document["link_bytes_per_s"] = self.choice(LINK_BYTES_PER_S)
         document["hop_latency_s"] = self.choice(HOP_LATENCY_S)
         self.options(document)
@@ -183,7 +188,8 @@ def _to_wafer_size(document: dict[str, Any], link_bytes_per_s: float) -> None:
     document["kv_bytes"] = [[larger(amount) for amount in row] for row in document["kv_bytes"]]
     for row in document.get("spill", []):
         row["bytes"] = larger(row["bytes"])
-    document["compute_s"] = [[float(f"{time_s}e-3") for time_s in row] for row in document["compute_s"]]
+    for name in {"compute_s", "not_before_s"} & document.keys():
+        document[name] = [[float(f"{time_s}e-3") for time_s in row] for row in document[name]]
     document["arrivals_s"] = [float(f"{time_s}e-3") for time_s in document["arrivals_s"]]
     document["hop_latency_s"] = float(f"{document['hop_latency_s']}e-7")
     document["link_bytes_per_s"] = link_bytes_per_s
@@ -197,7 +203,8 @@ def _to_nanoseconds(document: dict[str, Any]) -> None:
     def faster(time_s: float) -> float:
         return float(f"{time_s}e-9")
 
-    document["compute_s"] = [[faster(time_s) for time_s in row] for row in document["compute_s"]]
+    for name in {"compute_s", "not_before_s"} & document.keys():
+        document[name] = [[faster(time_s) for time_s in row] for row in document[name]]
     document["arrivals_s"] = [faster(time_s) for time_s in document["arrivals_s"]]
     document["hop_latency_s"] = faster(document["hop_latency_s"])
     document["link_bytes_per_s"] *= 1e9

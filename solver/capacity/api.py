@@ -11,7 +11,7 @@ from instances.instance import Instance
 from solver.capacity.bound import bound_steps
 from solver.capacity.length import Length, Setting
 from solver.capacity.longest import largest
-from solver.capacity.methods import BY_NAME, WAYS, Found, Way, best_found
+from solver.capacity.methods import BY_NAME, WAYS, Found, Goal, Way, best_found
 from solver.capacity.result import CapacityResult, CapacityRow, FrontierPoint
 from solver.evaluate import Evaluator
 from solver.limits import Limits
@@ -247,12 +247,12 @@ def _note(sizes: _Sizes, way: Way, ran: bool, at_all: int, *, cut: bool, late: b
         length = sizes.length(least)
         search = length.search(host=way.host)
         for plan, unlimited in length.plans(search):
-            way.offer(search, plan, unlimited, lambda: True)
+            way.offer(search, plan, unlimited, Goal(search, None))
         return search.unserved or search.why_not()
     if at_all == most == MOST_SIZES and not sizes.by_batch:
         return f"requests of more than {sizes.number(most)} tokens were not tried"
     refused = way.refusal(sizes.setting.instance)
-    return "" if refused is None else f"as without spill, for programs are refused: {refused}"
+    return "" if refused is None else f"as {way.fallback}, for programs are refused: {refused}"
 
 
 def _range(sizes: _Sizes) -> tuple[int, int]:

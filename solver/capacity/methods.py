@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,14 +13,31 @@ from solver.capacity.length import Length
 from solver.exact.host_spill import bisected
 from solver.exact.lockstep import lockstep
 from solver.exact.pool import Unlimited, pooled_plan, unlimited_run
+from solver.policies.held_back import held_back
 from solver.policies.mbkr import Layout, Partners, cross_half, fit, head_to_tail, mbkr_pairs
 from solver.policies.rematch import refusal, rematchings
 from solver.policies.vpp import folded_splits
 from solver.search import Search
 from solver.serving.served import Served
+from solver.serving.setting import slow_seams
 
-Offer = Callable[[Search, Plan, Unlimited | None, Callable[[], bool]], None]
-"""Offers plans like one without spill, until the function says that there is a good enough one."""
+
+@dataclass(frozen=True)
+class Goal:
+    """When a search for one length has what it wants: an answer within ``budget_s``, any one if that is None."""
+
+    search: Search
+    budget_s: float | None
+
+    @property
+    def reached(self) -> bool:
+        """Whether there is such an answer."""
+        found = _best(self.search)
+        return found is not None and (self.budget_s is None or found.value <= self.budget_s)
+
+
+Offer = Callable[[Search, Plan, Unlimited | None, Goal], None]
+"""Offers plans like one without spill, until the goal is reached."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +51,7 @@ class Way:
     schedule
         Of its plans; V-shaped ones are rows where they are asked for by name.
     refusal
-        Why it can do no more than plans without spill on an instance; None if it can.
+        Why it has no programs on an instance, and so can do no more than ``fallback``; None if it has.
     """
 
     name: str
@@ -43,6 +60,7 @@ class Way:
     host: bool = False
     schedule: Schedule = "chunked"
     refusal: Callable[[Instance], str | None] = lambda instance: None
+    fallback: str = "without spill"
 
     @property
     def bounded(self) -> bool:
@@ -59,12 +77,12 @@ class Found:
     served: Served | None = None
 
 
-def _none(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
+def _none(search: Search, plan: Plan, unlimited: Unlimited | None, goal: Goal) -> None:
     search.offer(plan)
 
 
 def _pairs(partners: Callable[[int, int], Partners]) -> Offer:
-    def offer(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
+    def offer(search: Search, plan: Plan, unlimited: Unlimited | None, goal: Goal) -> None:
         (key,) = plan.chunks
         sizes = {int(key): plan.chunks[key]}
         layout = Layout(plan.layers, plan.placement, partners(search.stages, len(plan.chunks[key])))
@@ -74,56 +92,66 @@ def _pairs(partners: Callable[[int, int], Partners]) -> Offer:
     return offer
 
 
-def _rematch(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
+def _rematch(search: Search, plan: Plan, unlimited: Unlimited | None, goal: Goal) -> None:
     search.unserved = refusal(search.instance)
     search.offer(plan)
-    for served in rematchings(search, plan, enough):
-        if search.served is None or served.value < search.served.value:
-            search.served = served
+    _keep_best(search, rematchings(search, plan, lambda: goal.reached))
 
 
 def _lent(
     search: Search,
     plan: Plan,
     unlimited: Unlimited | None,
-    enough: Callable[[], bool],
+    goal: Goal,
     *,
     partners: Callable[[int], Partners] | None = None,
 ) -> None:
     """Amounts by a linear program: at any die, or only at the partner of the stage's die."""
     search.offer(plan)
     for timeline in () if unlimited is None else (lockstep(unlimited), unlimited):
-        if enough():
+        if goal.reached:
             return
         pooled_plan(search, plan, timeline, partners=None if partners is None else partners(search.stages))
+
+
+def _pool_with_delays(search: Search, plan: Plan, unlimited: Unlimited | None, goal: Goal) -> None:
+    _pool(search, plan, unlimited, goal)
+    if unlimited is not None and not goal.reached:
+        _keep_best(search, held_back(search, plan, unlimited, goal.budget_s, lambda: goal.reached))
+
+
+def _keep_best(search: Search, programs: Iterator[Served]) -> None:
+    for served in programs:
+        if search.served is None or served.value < search.served.value:
+            search.served = served
 
 
 def _partnered(partners: Callable[[int], Partners]) -> Offer:
     return partial(_lent, partners=partners)
 
 
-def _pool(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
-    _lent(search, plan, unlimited, enough)
+def _pool(search: Search, plan: Plan, unlimited: Unlimited | None, goal: Goal) -> None:
+    _lent(search, plan, unlimited, goal)
     for pairs in (mbkr_pairs, lambda n, m: head_to_tail(n)):
-        if enough() or unlimited is None:
+        if goal.reached or unlimited is None:
             return
-        _pairs(pairs)(search, plan, unlimited, enough)  # pairs are pools, and the program may miss them
+        _pairs(pairs)(search, plan, unlimited, goal)  # pairs are pools, and the program may miss them
 
 
-def _host(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
+def _host(search: Search, plan: Plan, unlimited: Unlimited | None, goal: Goal) -> None:
     search.offer(plan)
-    if not enough():
+    if not goal.reached:
         bisected(search, plan)
 
 
-def _pool_and_host(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
-    _host(search, plan, unlimited, enough)
-    _pool(search, plan, unlimited, enough)
+def _pool_and_host(search: Search, plan: Plan, unlimited: Unlimited | None, goal: Goal) -> None:
+    _host(search, plan, unlimited, goal)
+    _pool(search, plan, unlimited, goal)
 
 
-def _lent_and_host(search: Search, plan: Plan, unlimited: Unlimited | None, enough: Callable[[], bool]) -> None:
-    _host(search, plan, unlimited, enough)
-    _lent(search, plan, unlimited, enough)
+def _lent_and_host(search: Search, plan: Plan, unlimited: Unlimited | None, goal: Goal) -> None:
+    _host(search, plan, unlimited, goal)
+    _lent(search, plan, unlimited, goal)
 
 
 def _folded(
@@ -132,7 +160,7 @@ def _folded(
     search: Search,
     plan: Plan,
     unlimited: Unlimited | None,
-    enough: Callable[[], bool],
+    goal: Goal,
 ) -> None:
     search.structural = virtual_reason(search.instance)
     if search.structural is None:
@@ -140,8 +168,8 @@ def _folded(
         changes = {"placement": plan.placement + plan.placement[::-1], "schedule": schedule}
         for split in folded_splits(search):
             folded = plan.model_copy(update={**changes, "layers": split})
-            spill(search, folded, unlimited_run(search, folded), enough)
-            if enough():
+            spill(search, folded, unlimited_run(search, folded), goal)
+            if goal.reached:
                 return
 
 
@@ -175,6 +203,13 @@ WAYS = (
     ),
     Way("pool", "any die may hold any stage's chunks, amounts by a linear program", _pool),
     Way(
+        "pool+delays",
+        "as pool, on a timeline whose stages wait so that their peaks are apart (a program)",
+        _pool_with_delays,
+        refusal=lambda instance: slow_seams(instance.hardware),
+        fallback="pool",
+    ),
+    Way(
         "host-reuse",
         "host memory serves reuse alone, as in engines today: a running request stays whole",
         _none,
@@ -200,15 +235,11 @@ BY_NAME = {way.name: way for way in WAYS}
 def best_found(length: Length, way: Way, budget_s: float | None) -> Found | None:
     """The fastest answer found by one way of spilling; stops at the first within the budget. None if none runs."""
     search = length.search(host=way.host)
-
-    def enough() -> bool:
-        found = _best(search)
-        return found is not None and (budget_s is None or found.value <= budget_s)
-
+    goal = Goal(search, budget_s)
     for plan, unlimited in length.plans(search):
-        if enough() or search.deadline.over:
+        if goal.reached or search.deadline.over:
             break
-        way.offer(search, plan, unlimited, enough)
+        way.offer(search, plan, unlimited, goal)
     return _best(search)
 
 

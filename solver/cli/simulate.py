@@ -25,7 +25,7 @@ from solver.metrics import metrics_of
 from solver.result import Metrics
 from solver.simulation.engine import Run, run
 from solver.simulation.program import Program
-from solver.simulation.program_file import outcome, read_program
+from solver.simulation.program_file import arrivals_ps, outcome, read_program
 from solver.simulation.trace import trace_events
 
 app = typer.Typer(add_completion=False)
@@ -100,7 +100,7 @@ def _program(path: Path, trace: Path | None, as_json: bool) -> int:
         program = read_program(document, file=str(path))
     result = run(program, traced=trace is not None)
     _write_trace(trace, program, result)
-    return _answer(outcome(program, result), as_json)
+    return _answer(outcome(program, result, arrivals_ps(document)), as_json)
 
 
 def _answer(answer: dict[str, Any], as_json: bool) -> int:

@@ -78,7 +78,7 @@ def pooled_plan(
     for margin in MARGINS:
         if search.deadline.over:
             break
-        spilled = _spilled(search, plan, unlimited, margin, host, partners)
+        spilled = spilled_plan(search, plan, unlimited, margin, host, partners)
         if spilled is None:
             break
         value = search.offer(spilled)
@@ -94,15 +94,18 @@ def has_room(search: Search, plan: Plan, unlimited: Unlimited, *, host: bool = T
     return not always_too_full(problem) and pooled_excess_bytes(problem, unlimited.start_s, unlimited.end_s) <= 0
 
 
-def _spilled(
+def spilled_plan(
     search: Search,
     plan: Plan,
     unlimited: Unlimited,
     margin: float,
-    host: bool,
-    partners: Sequence[int | None] | None,
+    host: bool = True,
+    partners: Sequence[int | None] | None = None,
 ) -> Plan | None:
-    """The plan with the spill of the linear program; None if it has no solution in time."""
+    """The plan with the spill of the linear program, a share of the memory kept back.
+
+    None if the program has no solution in time.
+    """
     problem = spill_problem(search.instance, search.evaluator.lowering, plan, unlimited, margin, with_host=host)
     if partners is not None:
         problem = only_between(problem, partners)

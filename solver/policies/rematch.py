@@ -19,18 +19,18 @@ from instances.errors import PlanError
 from instances.instance import Instance
 from instances.plan import Plan
 from instances.workload import Shape, Wave, form_waves
-from solver.metrics import metrics_of
+from solver.policies.prompts import prompts_served
 from solver.policies.rematch_pairs import Lending, Loads, rematched
 from solver.policies.rematch_program import Move, rematch_document
 from solver.policies.rematch_rows import plan_with_rows
 from solver.policies.uniform import uniform_plans
 from solver.search import Search
 from solver.serving.served import Served
+from solver.serving.setting import slow_seams
 from solver.simulation.columns import WRITE
 from solver.simulation.engine import Run, run
 from solver.simulation.program import Int64s, Program
 from solver.simulation.program_file import read_program
-from solver.simulation.replay import Replay
 
 MARGIN = 1e-3
 """Share of a die's room that is kept back: bytes leave at the end of a chunk, and are gone when they have arrived."""
@@ -65,12 +65,9 @@ def rematch(search: Search) -> None:
 
 def refusal(instance: Instance) -> str | None:
     """Why no program says what the instance asks for; None if one does."""
-    hardware = instance.hardware
     if instance.pipeline.max_in_flight is not None:
         return "pipeline.max_in_flight: a program of rematching has more tasks than chunks, so no window counts them"
-    if hardware.wafers != (1, 1) and hardware.seam_bytes_per_s != hardware.link_bytes_per_s:
-        return "hardware.wafer_link_bytes_per_s: a program has one speed of links"
-    return None
+    return slow_seams(instance.hardware)
 
 
 def rematchings(search: Search, plan: Plan, enough: Callable[[], bool]) -> Iterator[Served]:
@@ -167,13 +164,7 @@ def served_program(
     outcome = run(program, traced=True)
     if outcome.deadlock or not _fits(program, outcome, made.moves):
         return None
-    nothing = np.zeros(0)
-    arrivals = [np.array(wave.arrivals_s) for wave in waves] + [nothing] * (program.waves - len(waves))
-    metrics = metrics_of(instance, Replay(program, outcome, tuple(arrivals)))
-    assert metrics is not None
-    # Prompts alone: a request's first token comes with its last chunk.
-    first = {"ttft_s": metrics.mean_latency_s, "p50_ttft_s": metrics.p50_latency_s, "p99_ttft_s": metrics.p99_latency_s}
-    return Served(made.document, metrics.model_copy(update=first), metrics.value_s(instance.objective), 0.0)
+    return prompts_served(instance, made.document, waves, (program, outcome))
 
 
 def _fits(program: Program, outcome: Run, moves: tuple[Move, ...]) -> bool:

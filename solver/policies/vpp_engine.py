@@ -20,7 +20,7 @@ from instances.errors import InputError, PlanError
 from instances.plan import Plan
 from solver.evaluate import Evaluation, Evaluator
 from solver.metrics import metrics_of
-from solver.policies.vpp_document import document_of
+from solver.policies.plan_document import document_of
 from solver.policies.vpp_fifo import hand_off_ps, single_fifo
 from solver.search import Search
 from solver.serving.served import Served

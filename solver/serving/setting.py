@@ -88,9 +88,16 @@ class Setting:
         return judge(self.instance, document, log, expert, extra or {})
 
 
+def slow_seams(hardware: Hardware) -> str | None:
+    """Why no program document says what the hardware is: links of two speeds; None if one does."""
+    if hardware.wafers == (1, 1) or hardware.seam_bytes_per_s == hardware.link_bytes_per_s:
+        return None
+    return "hardware.wafer_link_bytes_per_s: a program has one speed of links"
+
+
 def refuse_slow_seams(hardware: Hardware) -> None:
     """InputError where links have two speeds: a program document has one."""
-    if hardware.wafers != (1, 1) and hardware.seam_bytes_per_s != hardware.link_bytes_per_s:
+    if slow_seams(hardware) is not None:
         allowed = f"{hardware.link_bytes_per_s:g}, as all links: a program has one speed of links"
         raise InputError("hardware.wafer_link_bytes_per_s", hardware.seam_bytes_per_s, allowed)
 

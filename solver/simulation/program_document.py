@@ -4,7 +4,8 @@ Besides the keys of the examples a document may have the options of rule 9 (``st
 ``one_send_per_die``, ``routing``, ``integer_ns``), ``disabled_dies``, ``disabled_links``, ``rows`` and ``columns`` of
 the mesh (else the bounding box of the dies), ``topology`` (mesh, torus or switch), ``host`` with ``host_bytes`` and
 ``host_bytes_per_s``, and, where waves differ, ``compute_s`` and ``kv_bytes`` by wave, stage, chunk,
-``activation_bytes`` by wave, chunk, and spill rows with a ``wave``.
+``activation_bytes`` by wave, chunk, and spill rows with a ``wave``. ``not_before_s``, by stage, chunk or by wave,
+stage, chunk, holds tasks back until a moment: delays that somebody puts in, beside those that come of themselves.
 
 Stages may share a die, with ``schedule`` (vpp, vpp-async or vpp-packed over 2N stages) or with ``order``: for each die,
 in the order in which ``die_of`` first names them, the tasks [wave, stage, chunk] that it runs one after the other. Then
@@ -55,6 +56,7 @@ _OPTIONAL = (
     "rows",
     "columns",
     "host",
+    "not_before_s",
 )
 
 
@@ -75,7 +77,7 @@ class Document:
 
     ``dies`` has one entry a stage, ``order`` one list for each different die, or the schedule decides.
     ``compute_s[w][s][i]``, ``kv_bytes[w][s][i]`` (negative: a release) and ``activation_bytes[w][i]``; capacities are
-    None where there is no limit.
+    None where there is no limit, and ``not_before_s[w][s][i]`` is None where nothing is held back.
     """
 
     dies: list[Die]
@@ -86,6 +88,7 @@ class Document:
     activation_bytes: list[list[Fraction]]
     kv_bytes: list[list[list[Fraction]]]
     arrivals_s: list[Fraction]
+    not_before_s: list[list[list[Fraction]]] | None
     spill: list[Spill]
     capacity_bytes: list[Fraction] | None
     static_bytes: list[Fraction]
@@ -142,9 +145,12 @@ class _Reader:
         compute_s = self.by_wave("compute_s", stages, waves, low=Fraction(0), high=LONGEST)
         kv_bytes = self.by_wave("kv_bytes", stages, waves, low=None, high=MOST_BYTES)
         chunks = [len(wave[0]) for wave in compute_s]
-        for wave, (compute, kv) in enumerate(zip(compute_s, kv_bytes, strict=True)):
-            for stage in range(stages):
-                for field, row in (("compute_s", compute[stage]), ("kv_bytes", kv[stage])):
+        not_before_s = None
+        if document.get("not_before_s") is not None:
+            not_before_s = self.by_wave("not_before_s", stages, waves, low=Fraction(0), high=LONGEST)
+        for field, table in (("compute_s", compute_s), ("kv_bytes", kv_bytes), ("not_before_s", not_before_s or [])):
+            for wave, rows in enumerate(table):
+                for stage, row in enumerate(rows):
                     if len(row) != chunks[wave] or not row:
                         length = f"{chunks[wave] or 'at least 1'} chunks, as stage 0 of compute_s"
                         raise InputError(f"{field} (wave {wave}, stage {stage})", [float(x) for x in row], length)
@@ -166,6 +172,7 @@ class _Reader:
             activation_bytes=self.activations(chunks),
             kv_bytes=kv_bytes,
             arrivals_s=arrivals,
+            not_before_s=not_before_s,
             spill=spill,
             capacity_bytes=self.per_stage("capacity_bytes", dies),
             static_bytes=self.per_stage("static_bytes", dies) or [Fraction(0)] * stages,

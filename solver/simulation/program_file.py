@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from instances.errors import InputError
+from solver.simulation.document_fields import LONGEST, as_number
 from solver.simulation.engine import Run, run
 from solver.simulation.network import PICOSECONDS_PER_S
-from solver.simulation.program import Program
+from solver.simulation.program import Int64s, Program
 from solver.simulation.program_document import read_document
-from solver.simulation.program_from_document import program_of
+from solver.simulation.program_from_document import program_of, ps_of
 from solver.simulation.range_check import Cause, too_large
 from solver.simulation.waiting import describe
 
 _FIELDS: dict[Cause, str] = {
     "bytes": "kv_bytes, activation_bytes, spill, static_bytes",
     "compute": "compute_s",
-    "arrivals": "arrivals_s",
+    "arrivals": "arrivals_s, not_before_s",
     "links": "link_bytes_per_s",
     "host links": "host.host_bytes_per_s",
     "stalls": "serve_fraction",
@@ -54,11 +55,19 @@ def replay_document(document: Mapping[str, Any], *, file: str | None = None) -> 
         As ``read_program``.
     """
     program = read_program(document, file=file)
-    return outcome(program, run(program))
+    return outcome(program, run(program), arrivals_ps(document))
 
 
-def outcome(program: Program, result: Run) -> dict[str, Any]:
-    """The keys of the expected part of a worked example; seconds and bytes.
+def arrivals_ps(document: Mapping[str, Any]) -> Int64s:
+    """Arrival of each wave of a document that was read."""
+    return np.array(
+        [ps_of(as_number(value, "arrivals_s", high=LONGEST)) for value in document["arrivals_s"]], dtype=np.int64
+    )
+
+
+def outcome(program: Program, result: Run, arrived_ps: Int64s | None = None) -> dict[str, Any]:
+    """The keys of the expected part of a worked example; seconds and bytes. Arrivals of waves are those of their tasks
+    unless they are given: in a document tasks can be held back.
 
     A deadlock has ``deadlock``, ``says``, ``reason`` in words, ``stage`` and ``bytes`` of the first that waits for
     memory (null if none does), and ``waiting``, one entry for each stage that waits.
@@ -89,9 +98,11 @@ def outcome(program: Program, result: Run) -> dict[str, Any]:
     ]
     order = sorted(range(program.tasks), key=lambda task: (program.wave[task], program.stage[task], task))
     starts, ends = ((times / PICOSECONDS_PER_S).tolist() for times in (result.start_ps, result.end_ps))
-    done_ps, arrived_ps = (np.zeros(program.waves, dtype=np.int64) for _ in range(2))
+    done_ps = np.zeros(program.waves, dtype=np.int64)
     np.maximum.at(done_ps, program.wave, result.end_ps)
-    np.maximum.at(arrived_ps, program.wave, program.earliest_ps)
+    if arrived_ps is None:
+        arrived_ps = np.zeros(program.waves, dtype=np.int64)
+        np.maximum.at(arrived_ps, program.wave, program.earliest_ps)
     die_of_stage = program.die_of_stage()
     return {
         "deadlock": False,

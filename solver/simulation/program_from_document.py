@@ -41,9 +41,13 @@ def program_of(document: Document) -> Program:
     else:
         die_ptr = _pointers([len(tasks) for tasks in document.order])
         die_tasks = np.array([number[label] for tasks in document.order for label in tasks], dtype=np.int32)
-    durations = [_ps(document.compute_s[w][s][i], document.integer_ns) for w, s, i in labels]
-    arrivals = [_ps(arrival, False) for arrival in document.arrivals_s]
-    if sum(durations) + max(arrivals) > _MOST_PS:
+    durations = [ps_of(document.compute_s[w][s][i], document.integer_ns) for w, s, i in labels]
+    arrivals = [ps_of(arrival) for arrival in document.arrivals_s]
+    earliest_ps = np.where(stage == 0, np.array(arrivals, dtype=np.int64)[wave], 0)
+    if document.not_before_s is not None:
+        held_back = [ps_of(document.not_before_s[w][s][i]) for w, s, i in labels]
+        earliest_ps = np.maximum(earliest_ps, np.array(held_back, dtype=np.int64))
+    if sum(durations) + int(earliest_ps.max()) > _MOST_PS:
         raise InputError("compute_s", f"{float(sum(durations) / PICOSECONDS_PER_S)} s in all", "at most 2e6 s")
     slots, writes = _writes(document, die_of_stage.tolist(), number, scale)
     slot_at = {slot: index for index, slot in enumerate(slots)}
@@ -67,7 +71,7 @@ def program_of(document: Document) -> Program:
         die_ptr=die_ptr,
         die_tasks=die_tasks,
         duration_ps=np.array(durations, dtype=np.int64),
-        earliest_ps=np.where(stage == 0, np.array(arrivals, dtype=np.int64)[wave], 0),
+        earliest_ps=earliest_ps,
         inputs=(stage > 0).astype(np.int32),
         successor=np.array([number.get((w, s + 1, i), -1) for w, s, i in labels], dtype=np.int32),
         send_units=np.array([scale.units(document.activation_bytes[w][i]) for w, _, i in labels], dtype=np.int64),
@@ -154,6 +158,7 @@ def _pointers(counts: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64)
 
 
-def _ps(seconds: Fraction, integer_ns: bool) -> int:
+def ps_of(seconds: Fraction, integer_ns: bool = False) -> int:
+    """Whole picoseconds, or whole nanoseconds rounded up."""
     ps = round(seconds * PICOSECONDS_PER_S)
     return -(-ps // PICOSECONDS_PER_NS) * PICOSECONDS_PER_NS if integer_ns else ps

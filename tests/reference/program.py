@@ -61,6 +61,7 @@ class Program:
     activation_bytes: list[Fraction]
     kv_bytes: list[list[Fraction]]
     arrivals_ps: list[int]
+    not_before_ps: list[list[int]] | None
     spills: dict[tuple[int, int], list[Spill]]
     capacity_bytes: list[Fraction] | None
     static_bytes: list[Fraction]
@@ -138,6 +139,9 @@ def read_program(document: Mapping[str, Any]) -> Program:
         kv_bytes=[[exact(amount) for amount in row] for row in document["kv_bytes"]],
         # An arrival is a moment, not a duration: integer_ns leaves it alone.
         arrivals_ps=[round(exact(time) * PICOSECONDS) for time in document["arrivals_s"]],
+        not_before_ps=None
+        if document.get("not_before_s") is None
+        else [[round(exact(time) * PICOSECONDS) for time in row] for row in document["not_before_s"]],
         spills=spills,
         capacity_bytes=None if capacity is None else [exact(amount) for amount in capacity],
         static_bytes=[exact(amount) for amount in document.get("static_bytes") or [0] * stages],

@@ -130,8 +130,13 @@ class Simulator:
     def activation_ready(self, task: Task) -> int | None:
         """Rule 2: the moment from which the task has its input; None while that is unknown."""
         if task.stage == 0:
-            return self.program.arrivals_ps[task.wave]
-        return self.now_ps if task in self.activation_arrived else None
+            ready_ps = self.program.arrivals_ps[task.wave]
+        elif task in self.activation_arrived:
+            ready_ps = self.now_ps
+        else:
+            return None
+        held = self.program.not_before_ps
+        return ready_ps if held is None else max(ready_ps, held[task.stage][task.chunk])
 
     def in_flight_window(self, task: Task) -> bool:
         """Rule 3: stage 0 starts a chunk only while fewer than max_in_flight chunks are inside."""

@@ -74,7 +74,7 @@ class _Recipe:
 
     def double(self) -> None:
         """Twice as many stages: the second half does what the first does, last stage first."""
-        for key in ("compute_s", "kv_bytes"):
+        for key in {"compute_s", "kv_bytes", "not_before_s"} & self.document.keys():
             self.document[key] = [*self.document[key], *reversed(self.document[key])]
         last = len(self.document["kv_bytes"]) - 1
         rows = self.document.get("spill", [])

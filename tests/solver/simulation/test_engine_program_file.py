@@ -26,6 +26,11 @@ def _refused(document: Any) -> InputError:
     ("change", "field"),
     [
         ({"compute_s": [[1, 2]]}, "compute_s"),
+        ({"not_before_s": [[1, 2]]}, "not_before_s"),
+        ({"not_before_s": [[1, 2], [1]]}, "not_before_s (wave 0, stage 1)"),
+        ({"not_before_s": [[1, 2], [1, -1]]}, "not_before_s[1][1]"),
+        ({"not_before_s": [[[1, 2], [1, 2]]] * 2}, "not_before_s"),
+        ({"not_before_s": 3}, "not_before_s"),
         ({"compute_s": [[1, 2], [3]]}, "compute_s (wave 0, stage 1)"),
         ({"compute_s": [[1, -2], [3, 4]]}, "compute_s[0][1]"),
         ({"compute_s": [[1, math.nan], [3, 4]]}, "compute_s[0][1]"),
@@ -116,6 +121,18 @@ def test_keys_of_the_outcome() -> None:
         "end_s",
     ]
     assert list(found["start_s"]) == ["0,0,0", "0,0,1", "0,1,0", "0,1,1"]
+
+
+def test_tasks_held_back() -> None:
+    """Two waves of one chunk of a second on two stages; stage 1 of wave 0 until 3, all of wave 1 until 5."""
+    document = line([[1], [1]], arrivals_s=[0, 2], not_before_s=[[[0], [3]], [[5], [0]]])
+    start, end = times_s(document)
+    assert (start[0, 0, 0], start[0, 1, 0], start[1, 0, 0], end[1, 1, 0]) == (0, 3, 5, 7)
+    # A latency counts from the arrival, whatever holds tasks back.
+    assert replay_document(document)["latency_s"] == [4, 5]
+    # One table holds every wave back.
+    start, _ = times_s(line([[1], [1]], waves=2, not_before_s=[[1], [4]]))
+    assert [start[wave, stage, 0] for wave in (0, 1) for stage in (0, 1)] == [1, 4, 2, 5]
 
 
 def test_an_empty_spill_writes_nothing() -> None:

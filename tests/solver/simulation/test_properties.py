@@ -190,17 +190,18 @@ def test_the_same_input_gives_the_same_output(document: dict[str, Any]) -> None:
 @EXAMPLES
 @given(programs())
 def test_without_transfers_memory_and_window_a_replay_is_a_flow_shop(document: dict[str, Any]) -> None:
-    """start(w, s, i) = max(end of the same stage's previous task, end of the previous stage, arrival)."""
+    """start(w, s, i) = max(end of the same stage's previous task, end of the previous stage, arrival, not before)."""
     for name in ("spill", "capacity_bytes", "max_in_flight"):
         document.pop(name, None)
     stages, chunks = len(document["die_of"]), len(document["activation_bytes"])
     simulator = replay(document | {"activation_bytes": [0] * chunks, "hop_latency_s": 0})
     free_ps = [0] * stages
+    held_ps = simulator.program.not_before_ps or [[0] * chunks] * stages
     for wave, arrival_ps in enumerate(simulator.program.arrivals_ps):
         for chunk in range(chunks):
             at_ps = arrival_ps
             for stage in range(stages):
-                at_ps = max(at_ps, free_ps[stage])
+                at_ps = max(at_ps, free_ps[stage], held_ps[stage][chunk])
                 assert simulator.start_ps[Task(wave, chunk, stage)] == at_ps
                 at_ps += simulator.program.compute_ps[stage][chunk]
                 free_ps[stage] = at_ps

@@ -1,24 +1,36 @@
-"""A V-shaped plan's program written down, with the keys of a program file (spec section 3, "Program")."""
+"""A plan's program written down, with the keys of a program file (spec section 3, "Program").
+
+For what no plan can say: another order on a die, other durations, tasks that are held back.
+"""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from instances.instance import Instance
 from instances.plan import Plan
 from solver.serving.machine import machine_fields
 from solver.simulation.network import PICOSECONDS_PER_S
 from solver.simulation.program import Int64s, Program
+from solver.simulation.program_document import HOST
+
+Number = int | float
 
 
-def document_of(instance: Instance, plan: Plan, program: Program) -> dict[str, Any]:
-    """The document of a program without spill, for ``solver.simulation.program_file.read_program``.
+def document_of(
+    instance: Instance, plan: Plan, program: Program, not_before_ps: Int64s | None = None
+) -> dict[str, Any]:
+    """The document of a program, for ``solver.simulation.program_file.read_program``.
 
     Parameters
     ----------
     plan
         What the program was lowered from; durations and the order of each die may have changed since.
+    not_before_ps
+        Moment until which each task is held back, shape (T,).
 
     Returns
     -------
@@ -46,9 +58,38 @@ def document_of(instance: Instance, plan: Plan, program: Program) -> dict[str, A
         ],
         "capacity_bytes": [program.bytes_of(program.capacity_units[index]) for index in die],
         "static_bytes": [program.bytes_of(program.static_units[index]) for index in die],
+        "serve_fraction": program.serve_fraction,
+        "overlap": program.overlap,
         "max_in_flight": instance.pipeline.max_in_flight,
     }
+    if len(program.write_units):
+        document["spill"] = _spill(program)
+    if not_before_ps is not None:
+        document["not_before_s"] = [_by_stage(not_before_ps[wave], stages, PICOSECONDS_PER_S) for wave in waves]
+    host = instance.hardware.host
+    if host is not None:
+        document[HOST] = {"host_bytes": host.host_bytes, "host_bytes_per_s": host.host_bytes_per_s}
     return document | machine_fields(instance)
+
+
+def _spill(program: Program) -> list[dict[str, Any]]:
+    """One row for each write, which belongs to one wave."""
+    tasks = np.repeat(np.arange(program.tasks), np.diff(program.write_ptr))
+    creditors = np.where(program.slot_is_host, -1, program.slot_stage)[program.write_slot]
+    return [
+        {
+            "wave": int(program.wave[task]),
+            "stage": int(program.stage[task]),
+            "chunk": int(program.chunk[task]),
+            "creditor": HOST if creditor < 0 else creditor,
+            "bytes": _number(units, program.units_per_byte),
+        }
+        for task, creditor, units in zip(tasks.tolist(), creditors.tolist(), program.write_units.tolist(), strict=True)
+    ]
+
+
+def _number(units: int, unit: int) -> Number:
+    return units // unit if units % unit == 0 else units / unit
 
 
 def _by_stage(amounts: Int64s, stages: int, unit: int) -> list[list[float]]:
