@@ -36,7 +36,8 @@ def capacity_command(
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Rows of the table; all but the V-shaped ones (vpp, vpp-async, vpp-packed) unless given.",
+            help="Rows of the table; all but the V-shaped ones unless given: vpp, vpp-async and vpp-packed, each also "
+            "with +head-to-tail, +mocap, +pool, +host or +pool+host, as vpp+pool.",
         ),
     ] = None,
     chunks: Annotated[str | None, typer.Option(metavar="K", help="Fix the number of chunks.")] = None,
@@ -106,8 +107,7 @@ def _shown(found: CapacityResult) -> list[RenderableType]:
         names.remove("any latency")
     columns = tuple(names)
     remarks = [(row.method, row.note) for row in found.methods if row.note]
-    bounds = {row.bound_tokens for row in found.methods if row.bound_tokens is not None}
-    remarks += [("bound", f"without the host no equal chunks run longer than {most} tokens") for most in bounds]
+    remarks += _bound(found)
     return [
         head,
         table(columns, [[row[name] for name in columns] for row in rows], numbers=columns[1:]),
@@ -119,6 +119,18 @@ def _shown(found: CapacityResult) -> list[RenderableType]:
             ]
         ),
     ]
+
+
+def _bound(found: CapacityResult) -> list[tuple[str, str]]:
+    """What is proved, and how far from it the longest of the rows is that it speaks about."""
+    bounded = [row for row in found.methods if row.bound_tokens is not None]
+    if not bounded:
+        return []
+    most = bounded[0].bound_tokens
+    longest = max((row.max_tokens for row in bounded if row.max_tokens is not None), default=None)
+    gap = "" if longest is None or most is None else f", gap {share_text((most - longest) / longest)}"
+    # "chunked": the V-shaped schedules have no bound.
+    return [("bound", f"chunked, equal chunks, no host: at most {most} tokens{gap}")]
 
 
 def _cells(row: CapacityRow, *, by_batch: bool) -> dict[str, str]:
