@@ -1,7 +1,7 @@
 """Capacity tables of the README: ``python -m tests.performance.capacity [--models A,B] [--chunks 4,16] [--links ...]``.
 
 For each model of suite ``mocap-capacity`` and each number of chunks the longest request within 5 % of latency, for each
-way to spill; with ``--links`` the same over link speeds. In exactly equal chunks, for which there is a bound, lengths are
+way to spill; with ``--links`` the same over link speeds. In equal chunks, for which there is a bound, lengths are
 multiples of the number of chunks: the quantum is made small enough for lengths 3 % apart.
 """
 
