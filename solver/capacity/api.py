@@ -11,8 +11,9 @@ from instances.instance import Instance
 from solver.capacity.bound import bound_steps
 from solver.capacity.length import Length, Setting
 from solver.capacity.longest import largest
-from solver.capacity.methods import BY_NAME, WAYS, Found, Goal, Way, best_found
+from solver.capacity.methods import BY_NAME, WAYS, best_found
 from solver.capacity.result import CapacityResult, CapacityRow, FrontierPoint
+from solver.capacity.way import Found, Goal, Way
 from solver.evaluate import Evaluator
 from solver.limits import Limits
 from solver.search import Placement
