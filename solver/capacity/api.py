@@ -75,6 +75,11 @@ class _Sizes:
             self.budget is None or (optimum is not None and found.value <= optimum * (1 + self.budget) * (1 + 1e-12))
         )
 
+    def longest_seen(self, way: Way) -> int:
+        """The largest size that was tried and runs within the budget; 0 if there is none."""
+        tried = [size for name, size in self.found if name == way.name]
+        return max((size for size in tried if self.within(way, size)), default=0)
+
     def frontier(self, way: Way) -> tuple[FrontierPoint, ...]:
         """All sizes that were tried, in order."""
         points = []
@@ -204,6 +209,10 @@ def _row(sizes: _Sizes, way: Way, base: int, asked: Instance) -> tuple[CapacityR
     at_all = within
     if sizes.budget is not None and not deadline.over:
         at_all = largest(lambda size: sizes.best(way, size) is not None, within, most)
+        # Among those that ran there may be one within the budget, beyond some that were not.
+        further = sizes.longest_seen(way)
+        if further > within and not deadline.over:
+            within = largest(lambda size: sizes.within(way, size), further, at_all)
     best = sizes.best(way, within) if within >= least else None
     following = sizes.found.get((way.name, within + 1), ())
     number = sizes.number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-BEYOND = (1.03, 1.08, 1.15)
+BEYOND = (1.03, 1.06, 1.1, 1.15, 1.2)
 """Sizes tried beyond the first that fails, as multiples of the largest that runs: heuristics fail here and there."""
 
 
