@@ -19,7 +19,7 @@ FORMS: dict[str, ModuleType] = {"cpsat": peak_cpsat, "milp": peak_milp}
 GROUPS = 4
 """Groups of chunks that share a delay, in a wave. More make models larger, and refute hardly more."""
 HALVINGS = 2
-"""Times that the step is halved where a length is not refuted: some seconds each where that has four waves."""
+"""Times that the step is halved where a length is not refuted; the last model takes some seconds with four waves."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def longest_not_refuted(
     wanted = instance.batches if batches is None else batches
     scope = (
         f"chunked schedule, given layers, batch {min(wanted)}-{max(wanted)}, {chunks} equal chunks, any placement, any "
-        f"spill"
+        f"spill, any delays"
     )
     for tokens in sorted(set(lengths), reverse=True):
         longer = instance.with_tokens(tokens)

@@ -147,7 +147,8 @@ def capacity(
     deadline = limits.start()
     batch = min(instance.pipeline.max_batch, instance.workload.count)
     sizes = _Sizes(Setting(instance, chunks, batch, limits, deadline, seed, equal_chunks), by_batch, latency_budget)
-    if _may_be_bounded(sizes):
+    bounded = any(way.bounded for way in ways) and _may_be_bounded(sizes)
+    if bounded:
         # Rows use all the time they are given; the bound needs some too.
         rest = 1 - BOUND_SHARE
         sizes.setting = replace(sizes.setting, deadline=deadline.part(rest, math.inf))
@@ -163,9 +164,10 @@ def capacity(
             rows.append(row)
         late = sizes.setting.deadline.over
         most = _ceiling(sizes, host=False)
-        if _may_be_bounded(sizes) and most is not None and most_reached:
+        if bounded and most is not None and most_reached:
             note("bound")
             all_time = _Sizes(replace(sizes.setting, deadline=deadline), by_batch, latency_budget, layout=sizes.layout)
+            all_time.lengths.update(sizes.lengths)  # the budgets of rows and of the bound are the same
             bound = bound_steps(all_time.setting, most_reached, max(most, most_reached), all_time.budget_s)
     except KeyboardInterrupt:
         interrupted = True

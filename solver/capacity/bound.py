@@ -1,9 +1,11 @@
 """A proved upper bound on lengths in equal chunks within a budget: found by bisection, proved block by block above it.
 
-``formulations.capacity`` refutes one length with one budget. A plan for a longer request in as many equal chunks would
-be one for this length too, if it had the longer one's budget: every chunk is at least as long, in tokens, KV and time,
-and with shorter tasks at the same starts no memory is held longer. So a length refuted with the budget of a longer one
-refutes all lengths between them.
+``formulations.capacity`` refutes one length with one budget. Where time grows with tokens, a plan for a longer request
+in as many equal chunks would be one for this length too, if it had the longer one's budget: every chunk is at least as
+long, in tokens, KV and time, and with shorter tasks at the same starts no memory is held longer. The same goes for what
+budgets are measured against, plans without memory limits: one for a longer request, scaled down, is one for this
+length, and no slower. So a length refuted with the budget of a longer one refutes all lengths between them. Measured
+tables may say that more tokens take less time; then lengths are refuted one by one.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ def bound_steps(setting: Setting, reached: int, most: int, budget_s: Callable[[i
         return _refuted(setting, steps, budget_s(steps), HALVINGS)
 
     known = _last_not_refuted(single, reached, most)
+    growth = 1 if setting.instance.costs.kind == "table" else GROWTH
     low, block = known + 2, 1  # the one after it is refuted
     while low <= most:
         if setting.deadline.over:
@@ -51,9 +54,9 @@ def bound_steps(setting: Setting, reached: int, most: int, budget_s: Callable[[i
         if high == low and budget_s(high) is None:
             return None  # nor is one known for longer ones
         if single(low) if high == low else _refuted(setting, low, budget_s(high), 0):
-            low, block = high + 1, block * GROWTH
+            low, block = high + 1, block * growth
         elif high > low:
-            block = max(1, block // GROWTH)
+            block = max(1, block // growth)
         else:
             known, low = high, high + 1
     return known
@@ -78,7 +81,7 @@ def _refuted(setting: Setting, steps: int, latency_s: float | None, halvings: in
     most_s = MOST_ENGINE_S if halvings else MOST_BLOCK_S
     limits = EngineLimits(time_s=setting.deadline.share(0.2, most_s), workers=setting.limits.workers, seed=setting.seed)
     found = longest_not_refuted(
-        setting.instance,
+        setting.resized(setting.tokens(steps), host=False),
         [setting.tokens(steps)],
         setting.chunks or 1,
         lambda tokens: latency_s,

@@ -29,8 +29,8 @@ class CapacityRow(Document):
     optimum_s
         The best objective without memory limits at that length: what the budget is measured against.
     bound_tokens
-        No plan in waves of ``batch`` and as many equal chunks within the budget, of any way to spill without the host,
-        has longer requests; None if that is not proved, or plans in other chunks were asked for.
+        No plain schedule in waves of ``batch`` and as many equal chunks within the budget, of any way to spill without
+        the host and with any delays, has longer requests; None if that is not proved, or others were asked for.
     any_latency_tokens
         Longest request that runs at all.
     gain

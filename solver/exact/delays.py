@@ -18,6 +18,7 @@ import numpy as np
 
 from formulations.spill.problem import SpillProblem
 from solver.exact.pool import Amounts, Unlimited, pooled_excess_bytes
+from solver.limits import Deadline
 
 SPREADS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.0)
 """Starts: stages spread evenly over a wave by these shares, until the sum is used up."""
@@ -60,7 +61,7 @@ def started_late(unlimited: Unlimited, share: float) -> Unlimited:
     return replace(unlimited, start_s=start_s + moved, end_s=end_s + moved)
 
 
-def least_peak(problem: SpillProblem, unlimited: Unlimited, most_s: float) -> Delayed:
+def least_peak(problem: SpillProblem, unlimited: Unlimited, most_s: float, deadline: Deadline) -> Delayed:
     """The timeline whose last stage is at most ``most_s`` later, with the least excess that is found.
 
     Parameters
@@ -69,10 +70,10 @@ def least_peak(problem: SpillProblem, unlimited: Unlimited, most_s: float) -> De
         Of the plan whose timeline this is; its rows are not used.
     """
     bases = [started_late(unlimited, share) for share in LATE_SHARES]
-    return min((_least_peak(problem, base, most_s) for base in bases), key=lambda found: found.excess_bytes)
+    return min((_least_peak(problem, base, most_s, deadline) for base in bases), key=lambda found: found.excess_bytes)
 
 
-def _least_peak(problem: SpillProblem, base: Unlimited, most_s: float) -> Delayed:
+def _least_peak(problem: SpillProblem, base: Unlimited, most_s: float, deadline: Deadline) -> Delayed:
     stages = base.start_s.shape[1]
 
     def excess(steps_s: Amounts) -> float:
@@ -81,13 +82,13 @@ def _least_peak(problem: SpillProblem, base: Unlimited, most_s: float) -> Delaye
 
     best = min((_steps(_apart(base, share), most_s) for share in SPREADS), key=excess)
     least, tries, move = excess(best), len(SPREADS), FIRST_MOVE
-    while move >= LAST_MOVE and tries < MOST_TRIES:
+    while move >= LAST_MOVE and tries < MOST_TRIES and not deadline.over:
         before = least
         for giver in np.flatnonzero(best > 0).tolist():
             for taker in range(stages):
                 moved = best.copy()
                 amount = min(move * most_s, moved[giver])
-                if taker == giver or amount <= 0:
+                if taker == giver or amount <= 0 or tries >= MOST_TRIES or deadline.over:
                     continue
                 moved[giver] -= amount
                 moved[taker] += amount

@@ -33,7 +33,7 @@ WITHOUT_BUDGET = (0.05, 0.1, 0.2, 0.4, 0.8)
 def held_back(
     search: Search, plan: Plan, unlimited: Unlimited, budget_s: float | None, enough: Callable[[], bool]
 ) -> Iterator[Served]:
-    """Programs that run, long delays first.
+    """Programs that run; none where they would be too large to write down.
 
     Parameters
     ----------
@@ -50,14 +50,16 @@ def held_back(
         delays_s = [share * unlimited.value for share in WITHOUT_BUDGET]
     else:
         delays_s = [share * (budget_s - unlimited.value) for share in SHARES]
+    before: Unlimited | None = None
     for most_s in delays_s:
         if enough() or search.deadline.over:
             return
         if most_s <= 0 or not search.incumbent.affords(plan):
             continue
-        found = least_peak(problem, unlimited, most_s)
-        if found.excess_bytes > 0:
+        found = least_peak(problem, unlimited, most_s, search.deadline)
+        if found.excess_bytes > 0 or (before is not None and np.array_equal(before.start_s, found.timeline.start_s)):
             continue
+        before = found.timeline
         for margin in MARGINS:
             spilled = spilled_plan(search, plan, found.timeline, margin)
             if spilled is None:
@@ -73,7 +75,7 @@ def _served(search: Search, spilled: Plan, timeline: Unlimited) -> Served | None
     program = search.evaluator.lowering.program(spilled)
     until_ps = np.rint(timeline.start_s.transpose(0, 2, 1).ravel() * PICOSECONDS_PER_S).astype(np.int64)
     if run(_until(program, until_ps)).deadlock:
-        return None
+        return None  # seen before the document is written and read, which takes longer
     waves = form_waves(search.evaluator.requests, spilled.batch)
     return prompts_served(search.instance, document_of(search.instance, spilled, program, until_ps), waves)
 

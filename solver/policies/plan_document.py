@@ -28,14 +28,16 @@ def document_of(
     Parameters
     ----------
     plan
-        What the program was lowered from; durations and the order of each die may have changed since.
+        What the program was lowered from; durations and the order of each die may have changed since, but no task of
+        it is held back: its earliest starts are arrivals.
     not_before_ps
         Moment until which each task is held back, shape (T,).
 
     Returns
     -------
     dict
-        Exact: times are whole picoseconds, and bytes the program's units. The network is the instance's.
+        Durations are whole picoseconds, and bytes the program's units, as numbers that read back the same; so are
+        moments up to two hours, beyond which a double misses some picoseconds. The network is the instance's.
     """
     stages = program.stages
     first = (program.stage == 0) & (program.chunk == 0)

@@ -34,7 +34,7 @@ class Program:
     die, die_ptr, die_tasks
         Die of each task; tasks of die d, in the order it runs them: ``die_tasks[die_ptr[d]:die_ptr[d + 1]]``.
     duration_ps, earliest_ps
-        Compute time; arrival before which the task may not start (0 where there is none). Shape [T].
+        Compute time; moment before which the task may not start: the arrival of its wave at stage 0, a hold, or 0. [T]
     inputs, successor, send_units
         Activation transfers to wait for; the task that gets this task's activation (-1: none) and its size. [T]
     take_units

@@ -77,7 +77,7 @@ class Document:
 
     ``dies`` has one entry a stage, ``order`` one list for each different die, or the schedule decides.
     ``compute_s[w][s][i]``, ``kv_bytes[w][s][i]`` (negative: a release) and ``activation_bytes[w][i]``; capacities are
-    None where there is no limit, and ``not_before_s[w][s][i]`` is None where nothing is held back.
+    None where there is no limit; ``not_before_s[w][s][i]``, or None if no task is held back.
     """
 
     dies: list[Die]

@@ -47,8 +47,10 @@ def program_of(document: Document) -> Program:
     if document.not_before_s is not None:
         held_back = [ps_of(document.not_before_s[w][s][i]) for w, s, i in labels]
         earliest_ps = np.maximum(earliest_ps, np.array(held_back, dtype=np.int64))
-    if sum(durations) + int(earliest_ps.max()) > _MOST_PS:
-        raise InputError("compute_s", f"{float(sum(durations) / PICOSECONDS_PER_S)} s in all", "at most 2e6 s")
+    if (together := sum(durations) + int(earliest_ps.max())) > _MOST_PS:
+        raise InputError(
+            "compute_s", f"{together / PICOSECONDS_PER_S} s in all, after the last arrival and hold", "at most 2e6 s"
+        )
     slots, writes = _writes(document, die_of_stage.tolist(), number, scale)
     slot_at = {slot: index for index, slot in enumerate(slots)}
     slots_of_group = np.bincount([w * stages + s for w, s, _ in slots], minlength=waves * stages)

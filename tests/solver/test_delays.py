@@ -63,7 +63,7 @@ def test_peaks_in_lockstep(slots: int, most_chunks: int) -> None:
     search, plan, timeline = in_lockstep(2048)
     slot_s = float(timeline.start_s[0, 1, 0])
     problem = spill_problem(search.instance, search.evaluator.lowering, plan, timeline, 0.0)
-    found = least_peak(problem, timeline, slots * slot_s)
+    found = least_peak(problem, timeline, slots * slot_s, search.deadline)
     later = found.timeline.start_s - timeline.start_s
     assert later.min() >= 0
     assert (np.diff(later, axis=1) >= -1e-12).all()
@@ -127,7 +127,7 @@ def test_delays_lengthen_what_pools_reach() -> None:
 
 def test_delays_at_any_latency() -> None:
     found = rows(eight_chunks(4096), "pool", "pool+delays", chunks=CHUNKS, equal_chunks=True)
-    assert reached(found["pool+delays"]) >= reached(found["pool"])
+    assert reached(found["pool+delays"]) >= 1.15 * reached(found["pool"])
 
 
 def test_two_speeds_of_links_leave_no_program() -> None:
