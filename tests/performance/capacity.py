@@ -17,7 +17,7 @@ from solver.capacity.result import CapacityRow
 from solver.limits import Limits
 
 SUITE = Path(__file__).parents[2] / "instances" / "data" / "suites" / "mocap-capacity"
-METHODS = ("none", "head-to-tail", "mocap", "rematch", "pool")
+METHODS = ("none", "head-to-tail", "mocap", "rematch", "pool", "pool+delays")
 BUDGET = 0.05
 EQUAL_STEP = 0.03
 """Lengths in equal chunks differ by about this share of the file's."""
