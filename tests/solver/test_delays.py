@@ -9,9 +9,9 @@ import pytest
 
 from instances.instance import Instance
 from solver.capacity.length import Length, Setting
-from solver.exact.delays import least_peak
+from solver.exact.delays import least_peak, started_late
 from solver.exact.lockstep import lockstep
-from solver.exact.pool import SLACK_SHARE, Unlimited, spill_problem
+from solver.exact.pool import SLACK_SHARE, Unlimited, pooled_excess_bytes, spill_problem
 from solver.limits import Limits
 from solver.policies.held_back import held_back
 from solver.policies.plan_document import document_of
@@ -71,6 +71,29 @@ def test_peaks_in_lockstep(slots: int, most_chunks: int) -> None:
     assert peak_chunks(found.timeline) <= most_chunks
     if not slots:
         assert peak_chunks(found.timeline) == most_chunks
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 1.0])
+def test_fast_stages_start_late_and_nobody_waits_longer(share: float) -> None:
+    # Seven layers on four stages: the first has one, the others two; it runs ahead by half of the time.
+    instance = eight_chunks(4096, model__layers=[{"pattern": ["layer"], "repeat": 7}])
+    limits = Limits(time_s=60)
+    length = Length(Setting(instance, CHUNKS, 1, limits, limits.start(), equal=True), 2048)
+    search = length.search()
+    ((plan, unlimited),) = length.plans(search)
+    assert unlimited is not None
+    assert plan.layers == (1, 2, 2, 2)
+    late = started_late(unlimited, share)
+    # Inputs are there in time, dies run one task after the other, and requests end when they did.
+    assert (late.start_s[:, 1:] >= late.end_s[:, :-1] - 1e-12).all()
+    in_order = late.start_s.transpose(1, 0, 2).reshape(STAGES, -1), late.end_s.transpose(1, 0, 2).reshape(STAGES, -1)
+    assert (in_order[0][:, 1:] >= in_order[1][:, :-1] - 1e-12).all()
+    assert (late.end_s[:, -1] == unlimited.end_s[:, -1]).all()
+    assert late.start_s[1, 0, 0] > unlimited.start_s[1, 0, 0] + share * 0.4 * float(unlimited.end_s[0, 0, -1])
+    problem = spill_problem(search.instance, search.evaluator.lowering, plan, unlimited, 0.0)
+    before, after = (pooled_excess_bytes(problem, one.start_s, one.end_s) for one in (unlimited, late))
+    assert after <= before
+    assert after < before or share == 0.5
 
 
 def test_a_held_back_program_is_exact() -> None:
