@@ -152,7 +152,7 @@ class PeakProblem:
     def surely_started(self, at: Place, moment: int) -> tuple[Place, int]:
         """Just before a moment any task has started if one of ``places`` is at most so many steps late; below 0: no."""
         w, s, i = at
-        last = (w, s, min(self.shape[2] - 1, self.lasts[0] + -(-(i - self.lasts[0]) // self.group) * self.group))
+        last = (w, s, i + (self.shape[2] - 1 - i) % self.group)
         steps = (moment - int(self.earliest[at])) // self.step_ps - 1
         return last, steps - self._steps_idle(at, last)
 

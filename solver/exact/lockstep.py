@@ -29,7 +29,10 @@ def lockstep(unlimited: Unlimited) -> Unlimited:
 
 
 def slots(program: Program) -> Int64s:
-    """Slot of each task, shape (T,): each die runs its tasks in order, one a slot, each after those it waits for."""
+    """Slot of each task, shape (T,): each die runs its tasks in order, one a slot, each after those it waits for.
+
+    Whole numbers: a replay of such tasks would bring transfers, arrivals and windows back in, and with them the drift.
+    """
     slot = np.zeros(program.tasks, dtype=np.int64)
     missing = program.inputs.copy()
     following, free_at = program.die_ptr[:-1].copy(), np.zeros(program.dies, dtype=np.int64)

@@ -16,8 +16,8 @@ from instances.workload import form_waves
 from solver.exact.delays import least_peak
 from solver.exact.pool import MARGINS, Unlimited, spill_problem, spilled_plan
 from solver.policies.plan_document import document_of
-from solver.policies.prompts import prompts_served
 from solver.search import Search
+from solver.serving.prompts import prompts_served
 from solver.serving.served import Served
 from solver.serving.setting import MOST_TASKS, slow_seams
 from solver.simulation.engine import run

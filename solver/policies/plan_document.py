@@ -12,12 +12,10 @@ import numpy as np
 
 from instances.instance import Instance
 from instances.plan import Plan
-from solver.serving.machine import machine_fields
+from solver.serving.machine import bytes_number, machine_fields
 from solver.simulation.network import PICOSECONDS_PER_S
 from solver.simulation.program import Int64s, Program
 from solver.simulation.program_document import HOST
-
-Number = int | float
 
 
 def document_of(
@@ -68,9 +66,6 @@ def document_of(
         document["spill"] = _spill(program)
     if not_before_ps is not None:
         document["not_before_s"] = [_by_stage(not_before_ps[wave], stages, PICOSECONDS_PER_S) for wave in waves]
-    host = instance.hardware.host
-    if host is not None:
-        document[HOST] = {"host_bytes": host.host_bytes, "host_bytes_per_s": host.host_bytes_per_s}
     return document | machine_fields(instance)
 
 
@@ -84,14 +79,10 @@ def _spill(program: Program) -> list[dict[str, Any]]:
             "stage": int(program.stage[task]),
             "chunk": int(program.chunk[task]),
             "creditor": HOST if creditor < 0 else creditor,
-            "bytes": _number(units, program.units_per_byte),
+            "bytes": bytes_number(units, program.units_per_byte),
         }
         for task, creditor, units in zip(tasks.tolist(), creditors.tolist(), program.write_units.tolist(), strict=True)
     ]
-
-
-def _number(units: int, unit: int) -> Number:
-    return units // unit if units % unit == 0 else units / unit
 
 
 def _by_stage(amounts: Int64s, stages: int, unit: int) -> list[list[float]]:

@@ -19,12 +19,12 @@ from instances.errors import PlanError
 from instances.instance import Instance
 from instances.plan import Plan
 from instances.workload import Shape, Wave, form_waves
-from solver.policies.prompts import prompts_served
 from solver.policies.rematch_pairs import Lending, Loads, rematched
 from solver.policies.rematch_program import Move, rematch_document
 from solver.policies.rematch_rows import plan_with_rows
 from solver.policies.uniform import uniform_plans
 from solver.search import Search
+from solver.serving.prompts import prompts_served
 from solver.serving.served import Served
 from solver.serving.setting import slow_seams
 from solver.simulation.columns import WRITE

@@ -22,11 +22,9 @@ import numpy as np
 
 from instances.instance import Instance
 from solver.policies.rematch_pairs import Int64s, Lending
-from solver.serving.machine import machine_fields
+from solver.serving.machine import bytes_number, machine_fields
 from solver.simulation.network import PICOSECONDS_PER_S
 from solver.simulation.program import Program
-
-Number = int | float
 
 
 @dataclass
@@ -93,8 +91,8 @@ def rematch_document(
     for wave, lending in enumerate(lendings):
         _lower(wave, lending, bare, waves, order, spill, moves)
 
-    def in_bytes(units: int) -> Number:
-        return units // bare.units_per_byte if units % bare.units_per_byte == 0 else units / bare.units_per_byte
+    def in_bytes(units: int) -> int | float:
+        return bytes_number(units, bare.units_per_byte)
 
     def by_stage(rows: list[Int64s]) -> list[list[int]]:
         return [list(row) for row in zip(*(row.tolist() for row in rows), strict=True)]
