@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from instances.errors import InputError
@@ -29,13 +30,17 @@ BOUNDED_OBJECTIVES = ("mean_latency", "makespan")
 
 @dataclass
 class _Sizes:
-    """Lengths, or batches, by number: what is known of each, shared by all rows."""
+    """Lengths, or batches, by number: what is known of each, shared by all rows.
+
+    ``beyond``: sizes whose times or bytes are more than the replay can count.
+    """
 
     setting: Setting
     by_batch: bool
     budget: float | None
     lengths: dict[int, Length] = field(default_factory=dict)
     found: dict[tuple[str, int], Found | None] = field(default_factory=dict)
+    beyond: set[int] = field(default_factory=set)
     layout: tuple[tuple[int, ...], Placement] | None = None
 
     def length(self, size: int) -> Length:
@@ -55,22 +60,40 @@ class _Sizes:
         if key not in self.found:
             if self.setting.deadline.over:
                 return None
-            length = self.length(size)
-            optimum = length.optimum_s
-            found = None if optimum is None else best_found(length, way, self.budget_s(size))
+            found = None
+            if self.optimum_s(size) is not None:
+                with self.in_range(size):
+                    found = best_found(self.length(size), way, self.budget_s(size))
             if found is None and self.setting.deadline.over:
                 return None  # not known
             self.found[key] = found
         return self.found[key]
 
+    @contextmanager
+    def in_range(self, size: int) -> Iterator[None]:
+        """Keeps a size that the replay cannot count from ending the table; the first one that is tried says why."""
+        try:
+            yield
+        except InputError:
+            if not self.found:
+                raise
+            self.beyond.add(size)
+
+    def optimum_s(self, size: int) -> float | None:
+        """The best objective without memory limits; None where none is known, or the replay cannot count so far."""
+        optimum = None
+        with self.in_range(size):
+            optimum = self.length(size).optimum_s
+        return optimum
+
     def budget_s(self, size: int) -> float | None:
         """Seconds that a plan may take; None where there is no budget, or no optimum is known."""
-        optimum = None if self.setting.deadline.over else self.length(size).optimum_s
+        optimum = None if self.setting.deadline.over else self.optimum_s(size)
         return None if self.budget is None or optimum is None else optimum * (1 + self.budget)
 
     def within(self, way: Way, size: int) -> bool:
         """Whether a plan runs within the budget."""
-        found, optimum = self.best(way, size), self.length(size).optimum_s
+        found, optimum = self.best(way, size), self.optimum_s(size)
         return found is not None and (
             self.budget is None or (optimum is not None and found.value <= optimum * (1 + self.budget) * (1 + 1e-12))
         )
@@ -84,7 +107,7 @@ class _Sizes:
         """All sizes that were tried, in order."""
         points = []
         for (name, size), found in sorted(self.found.items(), key=lambda item: item[0][1]):
-            optimum = self.length(size).optimum_s
+            optimum = self.optimum_s(size)
             if name == way.name and optimum is not None:
                 value = None if found is None else found.value
                 points.append(FrontierPoint(size=self.number(size), value_s=value, optimum_s=optimum))
@@ -216,7 +239,7 @@ def _row(sizes: _Sizes, way: Way, base: int, asked: Instance) -> tuple[CapacityR
         if further > within and not deadline.over:
             within = largest(lambda size: sizes.within(way, size), further, at_all)
     best = sizes.best(way, within) if within >= least else None
-    following = sizes.found.get((way.name, within + 1), ())
+    following = () if within + 1 in sizes.beyond else sizes.found.get((way.name, within + 1), ())
     number = sizes.number
     plan, metrics = None, None
     if best is not None:
@@ -261,6 +284,8 @@ def _note(sizes: _Sizes, way: Way, ran: bool, at_all: int, *, cut: bool, late: b
         for plan, unlimited in length.plans(search):
             way.offer(search, plan, unlimited, Goal(search, None))
         return search.unserved or search.why_not()
+    if at_all + 1 in sizes.beyond:
+        return f"more than {sizes.number(at_all)} takes longer than the replay can count"
     if at_all == most == MOST_SIZES and not sizes.by_batch:
         return f"requests of more than {sizes.number(most)} tokens were not tried"
     refused = way.refusal(sizes.setting.instance)

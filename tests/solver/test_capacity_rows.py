@@ -122,6 +122,24 @@ def test_kv_that_stops_growing_sets_no_limit_and_that_is_said(monkeypatch: pytes
     assert found.note == "requests of more than 2560 tokens were not tried"
 
 
+def test_lengths_that_the_replay_cannot_count_do_not_end_the_table() -> None:
+    # KV that stops growing, a second a token: 3 requests on 4 stages, and the clock counts some 2e6 s of work in all.
+    attention = {"kind": "sliding", "heads": 4, "kv_heads": 2, "head_dim": 16, "window": 16}
+    kinds = {"layer": {"attention": attention, "feed_forward": {"kind": "dense", "width": 128}}}
+    costs = {"kind": "fitted", "chunk_s": 0, "prefix_s": 0, "token_s": 1, "pair_s": 0}
+    found = rows(roomy_by(1 << 20, model__kinds=kinds, costs=costs), "none", "pool", latency_budget=0.05)
+    for row in found.values():
+        assert 1e5 < reached(row) < 2e6
+        assert row.note == f"more than {reached(row)} takes longer than the replay can count"
+        assert row.next_size is None
+
+
+def test_an_instance_that_the_replay_cannot_count_is_an_error() -> None:
+    costs = {"kind": "fitted", "chunk_s": 9e5, "prefix_s": 0, "token_s": 0, "pair_s": 0}
+    with pytest.raises(InputError, match="the replay's"):
+        rows(roomy_by(4096, costs=costs), "none")
+
+
 def test_rematching_that_no_program_can_say_is_named() -> None:
     found = rows(roomy_by(4096, pipeline__max_in_flight=2), "none", "rematch")
     assert found["rematch"].max_tokens == found["none"].max_tokens
